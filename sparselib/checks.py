@@ -1,0 +1,31 @@
+"""Checks of arguments that several modules share: one wording for every error that names an argument."""
+
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+
+def at_least(name: str, value: float, minimum: float) -> None:
+    """Raise ValueError, naming the argument, unless `value >= minimum` (NaN fails too)."""
+    if not value >= minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+
+
+def one_of(name: str, value: str, allowed: Collection[str]) -> None:
+    """Raise ValueError, naming the argument and the choices, unless `value` is among `allowed`."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
+
+
+Lengths = Tensor | Sequence[int]
+"""`[B]`: the number of real tokens of each sentence in a padded batch."""
+
+
+def checked_lengths(lengths: Lengths) -> Tensor:
+    """Lengths as an integer tensor `[B]`. Raises ValueError unless all are integers of at least 1."""
+    lengths = torch.as_tensor(lengths)
+    if lengths.ndim != 1 or lengths.numel() == 0 or lengths.is_floating_point():
+        raise ValueError(f"lengths must be integers [B], got {lengths.dtype} of shape {tuple(lengths.shape)}")
+    at_least("lengths", int(lengths.min()), 1)
+    return lengths

@@ -1,0 +1,9 @@
+"""The command line: one subcommand per stage, the same by hand and under the workflow."""
+
+import typer
+
+from sparselib.cli import corpora, masked_lm
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
+corpora.register(app)
+masked_lm.register(app)

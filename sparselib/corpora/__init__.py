@@ -1,0 +1,1 @@
+"""Corpora: one that this package writes itself, and loaders for folders and Hugging Face datasets."""

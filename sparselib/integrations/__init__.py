@@ -1,0 +1,1 @@
+"""Putting entmax and predicted graphs into other libraries' models."""

@@ -1,0 +1,126 @@
+"""Entmax attention and predicted graphs in Hugging Face models, through their attention interface.
+
+>>> control = use_attention(model)                    # every attention layer now uses 1.5-entmax
+>>> with control.observing(print_shapes): model(ids)  # sees q and k of every layer
+>>> with control.restricted_to(graph): model(ids)     # every layer attends along graph(layer, q, k, visible)
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, PreTrainedModel
+from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+from sparselib.attention import Normalizer, attention_weights
+from sparselib.entmax import entmax15
+
+NAME = "sparselib"
+
+#: From (layer, q ``[B, H, Q, D]``, k ``[B, H, K, D]``, visible ``[B, 1, Q, K]``) to the graph to use, ``Bool[B, H, Q, K]``.
+Graph = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+#: The same arguments and the mask that is used; what it returns is ignored.
+Observer = Callable[[int, Tensor, Tensor, Tensor], None]
+
+
+@dataclass
+class AttentionControl:
+    """What the attention layers of one model do. One object is shared by all of them."""
+
+    normalizer: Normalizer
+    layers: int = 0
+    graph: Graph | None = None
+    observer: Observer | None = None
+
+    @contextmanager
+    def restricted_to(self, graph: Graph) -> Iterator[None]:
+        """Inside, every layer attends only where ``graph`` says, in all heads at once (section 5, "replacing G by G-hat")."""
+        self.graph = graph
+        try:
+            yield
+        finally:
+            self.graph = None
+
+    @contextmanager
+    def observing(self, observer: Observer) -> Iterator[None]:
+        """Inside, ``observer`` is called with every layer's index, q, k and mask before it attends."""
+        self.observer = observer
+        try:
+            yield
+        finally:
+            self.observer = None
+
+
+def use_attention(model: PreTrainedModel, normalizer: Normalizer = entmax15) -> AttentionControl:
+    """Make every attention layer of ``model`` use ``normalizer``; layers are numbered in the order they are called.
+
+    Raises
+    ------
+    ValueError
+        If the model does not compute its attention through the interface (it would silently go on with softmax).
+    """
+    AttentionInterface.register(NAME, _attend)
+    AttentionMaskInterface.register(NAME, _boolean_mask)
+    model.set_attn_implementation(NAME)
+    control = AttentionControl(normalizer)
+    called = _modules_that_attend(model)
+    if not called:
+        raise ValueError(f"{type(model).__name__} ignores the attention interface of transformers: it can't be changed")
+    for layer, module in enumerate(called):
+        module.sparselib_control, module.sparselib_layer = control, layer
+    control.layers = len(called)
+    return control
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **_: object,
+) -> tuple[Tensor, Tensor]:
+    """The function behind the name: ``[B, H, Q, D]`` in, ``[B, Q, H, D]`` and the weights out, as transformers wants it."""
+    control: AttentionControl = module.sparselib_control
+    if key.shape[1] != query.shape[1]:
+        key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], dim=1) for x in (key, value))
+    mask = attention_mask
+    if control.graph is not None or control.observer is not None:
+        visible = query.new_ones(len(query), 1, query.shape[2], key.shape[2], dtype=torch.bool) if mask is None else mask
+        if control.graph is not None:
+            mask = control.graph(module.sparselib_layer, query, key, visible) & visible
+        if control.observer is not None:
+            control.observer(module.sparselib_layer, query, key, visible if mask is None else mask)
+    weights = attention_weights(query, key, mask, normalizer=control.normalizer, scale=scaling)
+    output = nn.functional.dropout(weights, dropout, training=module.training) @ value
+    return output.transpose(1, 2).contiguous(), weights
+
+
+def _boolean_mask(*args, **kwargs) -> Tensor | None:
+    """transformers' boolean mask, without its short cut that leaves a plain causal mask to the attention function."""
+    return sdpa_mask(*args, **(kwargs | {"allow_is_causal_skip": False}))
+
+
+def _modules_that_attend(model: PreTrainedModel) -> list[nn.Module]:
+    """Run four tokens through the model and list the modules that call the interface, in order."""
+    called: list[nn.Module] = []
+
+    def probe(module, query, key, value, attention_mask, **kwargs):
+        called.append(module)
+        return torch.zeros_like(query.transpose(1, 2)), None
+
+    AttentionInterface.register(NAME, probe)
+    training = model.training
+    tokens = torch.full((1, 4), 5, device=model.device)
+    inputs = {"input_ids": tokens} | ({"decoder_input_ids": tokens} if model.config.is_encoder_decoder else {})
+    try:
+        with torch.no_grad():
+            model.eval()(**inputs)
+    finally:
+        model.train(training)
+        AttentionInterface.register(NAME, _attend)
+    return called

@@ -1,0 +1,34 @@
+"""Position patterns: which pairs may attend, judged by position alone.
+
+A pattern is a function `(b, h, q_idx, kv_idx) -> Bool` on broadcastable integer tensors, the form that
+FlexAttention's `create_block_mask` takes. A pattern knows nothing of padding, and of causality only where its
+definition includes it: `sparselib.graph_mask.combine` intersects with both.
+"""
+
+from sparselib.masks.factorized import fixed, fixed_parts, strided, strided_parts
+from sparselib.masks.global_tokens import global_tokens, sequence_globals
+from sparselib.masks.local import block, causal, dilated, sliding_window
+from sparselib.masks.pattern import Pattern, intersection, nothing, to_dense, union
+from sparselib.masks.sampled import RANDOM_SCOPES, bigbird, longformer, random_keys
+
+__all__ = [
+    "RANDOM_SCOPES",
+    "Pattern",
+    "bigbird",
+    "block",
+    "causal",
+    "dilated",
+    "fixed",
+    "fixed_parts",
+    "global_tokens",
+    "intersection",
+    "longformer",
+    "nothing",
+    "random_keys",
+    "sequence_globals",
+    "sliding_window",
+    "strided",
+    "strided_parts",
+    "to_dense",
+    "union",
+]

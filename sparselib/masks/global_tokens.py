@@ -1,0 +1,45 @@
+"""Global tokens: positions that attend to everything and that everything attends to (rows and columns on)."""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from sparselib.checks import Lengths, at_least, checked_lengths, one_of
+from sparselib.masks.pattern import Pattern, union
+
+
+def global_tokens(positions: Sequence[int]) -> Pattern:
+    """Rows and columns of the given positions, the same in every sentence and head.
+
+    Raises ValueError if a position is negative (counted from the end it would depend on the sentence: use
+    `sequence_globals`).
+    """
+    for position in positions:
+        at_least("positions", position, 0)
+    return union(*(_cross(position) for position in positions))
+
+
+def _cross(position: int) -> Pattern:
+    def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        return (q_idx == position) | (kv_idx == position)
+
+    return attends
+
+
+def sequence_globals(lengths: Lengths, which: str) -> Pattern:
+    """Row and column of each sentence's first token, or of its first and its last *real* token.
+
+    `lengths`: `[B]` real tokens per sentence; `which`: "first" or "first_last". (The reference code takes the
+    last padded position, which is wrong for short sentences: spec §4.)
+
+    Raises ValueError if `which` is neither, or the lengths are not integers of at least 1.
+    """
+    one_of("which", which, ("first", "first_last"))
+    lengths = checked_lengths(lengths)
+    first = _cross(0)
+
+    def last(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        end = lengths[b] - 1
+        return (q_idx == end) | (kv_idx == end)
+
+    return first if which == "first" else union(first, last)

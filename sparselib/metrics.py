@@ -1,0 +1,117 @@
+"""How good a predicted graph is, per sentence and head; and how good a set of such trade-offs is.
+
+All counts run over the visible pairs V: both tokens real and, if causal, the key not after the query (spec
+§6.1). A ratio over an empty set is 1: nothing was missed, and nothing that was predicted is wrong.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from sparselib.checks import Lengths
+from sparselib.predictors.visible import real_positions, visible_pairs
+
+
+def recall(
+    predicted: Tensor, gold: Tensor, *, lengths: Lengths | None = None, causal: bool = False
+) -> Tensor:
+    """|predicted ∩ gold| / |gold| (Eq. 4): `Bool[B, H, Q, K]` twice -> float64 `[B, H]`.
+
+    Raises ValueError, as all measures here do, for masks that are not boolean, 4-D and of one shape, and for
+    lengths outside 1..N.
+    """
+    _check_same_shape(predicted, gold)
+    gold = gold & _visible_for(gold, lengths, causal)
+    return _ratio(_edges(predicted & gold), _edges(gold))
+
+
+def precision(
+    predicted: Tensor, gold: Tensor, *, lengths: Lengths | None = None, causal: bool = False
+) -> Tensor:
+    """|predicted ∩ gold| / |predicted|: `Bool[B, H, Q, K]` twice -> `[B, H]`."""
+    return recall(gold, predicted, lengths=lengths, causal=causal)
+
+
+def sparsity(predicted: Tensor, *, lengths: Lengths | None = None, causal: bool = False) -> Tensor:
+    """1 - |predicted| / |V| (Eq. 5), |V| = n² or, if causal, n(n+1)/2: `Bool[B, H, Q, K]` -> `[B, H]`."""
+    visible = _visible_for(predicted, lengths, causal)
+    return 1 - _ratio(_edges(predicted & visible), _edges(visible))
+
+
+def exact_fraction(
+    predicted: Tensor, gold: Tensor, *, lengths: Lengths | None = None, causal: bool = False
+) -> Tensor:
+    """Share of real queries whose gold keys are all predicted: `Bool[B, H, Q, K]` twice -> `[B, H]`."""
+    _check_same_shape(predicted, gold)
+    missed = gold & ~predicted & _visible_for(gold, lengths, causal)
+    real = _real_queries(gold, lengths)
+    exact = real & ~missed.any(dim=-1)
+    return _ratio(exact.sum(dim=-1), real.sum(dim=-1))
+
+
+def empty_rows(predicted: Tensor, *, lengths: Lengths | None = None, causal: bool = False) -> Tensor:
+    """Number of real queries without a visible predicted key: `Bool[B, H, Q, K]` -> int64 `[B, H]`."""
+    attends = (predicted & _visible_for(predicted, lengths, causal)).any(dim=-1)
+    return (_real_queries(predicted, lengths) & ~attends).sum(dim=-1)
+
+
+def pareto_front(sparsity: ArrayLike, score: ArrayLike) -> np.ndarray:
+    """Indices of the points that no other point dominates, by rising sparsity: `[N]`, `[N]` -> int `[M]`.
+
+    A point is dominated if another has at least its sparsity and at least its score, and more of one (spec
+    §6.4). Equal points do not dominate each other: all of them stay, in their given order. Higher is better
+    for both, so a perplexity goes in negated.
+
+    Raises ValueError unless both are finite, one-dimensional and of one length.
+    """
+    points = _points(sparsity, score)
+    distinct, which = np.unique(points, axis=0, return_inverse=True)  # by rising sparsity, then score
+    best_from_here = np.maximum.accumulate(distinct[::-1, 1])[::-1]
+    kept = (distinct[:, 1] > np.append(best_from_here[1:], -np.inf))[which.reshape(-1)]
+    return np.flatnonzero(kept)[np.argsort(points[kept, 0], kind="stable")]
+
+
+def hypervolume(sparsity: ArrayLike, score: ArrayLike, reference: tuple[float, float] = (0.0, 0.0)) -> float:
+    """Area above `reference` (sparsity, score) that the points dominate: `[N]`, `[N]` -> a number.
+
+    A point below the reference in either adds nothing. Raises ValueError as `pareto_front` does.
+    """
+    points = _points(sparsity, score)
+    width, height = np.maximum(points[pareto_front(*points.T)] - reference, 0).T
+    return float(np.sum(np.diff(width, prepend=0) * height))
+
+
+def _points(sparsity: ArrayLike, score: ArrayLike) -> np.ndarray:
+    x, y = np.asarray(sparsity, dtype=np.float64), np.asarray(score, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"sparsity and score must be [N] of one length, got {x.shape} and {y.shape}")
+    points = np.stack([x, y], axis=1)
+    if not np.isfinite(points).all():
+        raise ValueError("sparsity and score must be finite")
+    return points
+
+
+def _visible_for(mask: Tensor, lengths: Lengths | None, causal: bool) -> Tensor:
+    if mask.dtype != torch.bool or mask.ndim != 4:
+        raise ValueError(f"masks must be Bool[B, H, Q, K], got {mask.dtype} {tuple(mask.shape)}")
+    batch, _, queries, keys = mask.shape
+    return visible_pairs(batch, queries, keys, lengths, causal, mask.device).expand(mask.shape)
+
+
+def _real_queries(mask: Tensor, lengths: Lengths | None) -> Tensor:
+    batch, heads, queries, _ = mask.shape
+    return real_positions(batch, queries, lengths, mask.device)[:, None].expand(batch, heads, queries)
+
+
+def _check_same_shape(predicted: Tensor, gold: Tensor) -> None:
+    if predicted.shape != gold.shape:
+        raise ValueError(f"predicted {tuple(predicted.shape)} and gold {tuple(gold.shape)} differ in shape")
+
+
+def _edges(mask: Tensor) -> Tensor:
+    return mask.sum(dim=(-2, -1))
+
+
+def _ratio(part: Tensor, whole: Tensor) -> Tensor:
+    return torch.where(whole > 0, part.double() / whole, 1.0)

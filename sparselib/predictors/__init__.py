@@ -1,0 +1,36 @@
+"""Predictors of attention graphs: which pairs get weight, judged from (projected) queries and keys.
+
+Each is a small frozen dataclass with `predict(q, k, *, lengths=None, causal=False) -> Bool[B, H, Q, K]`,
+never True for a padded or a future pair. Where an edge means "together in some bucket" (Eq. 6), it also has
+`assign(q, k, lengths=None) -> (Bool[B, H, Q, C], Bool[B, H, K, C])`. Window and global tokens are added
+elsewhere (`sparselib.graph_mask.combine`).
+"""
+
+from sparselib.predictors.buckets import Bucketed, share_a_bucket
+from sparselib.predictors.clustering import Clustering, fit_centroids
+from sparselib.predictors.distance import Distance, squared_distances
+from sparselib.predictors.hashing import Hashing
+from sparselib.predictors.pattern import BigBird, Longformer, Nothing, Pattern
+from sparselib.predictors.quantization import Quantization
+from sparselib.predictors.routing import Routing, fit_routing_centroids
+from sparselib.predictors.topk import TopK
+from sparselib.predictors.visible import visible_pairs
+
+__all__ = [
+    "BigBird",
+    "Bucketed",
+    "Clustering",
+    "Distance",
+    "Hashing",
+    "Longformer",
+    "Nothing",
+    "Pattern",
+    "Quantization",
+    "Routing",
+    "TopK",
+    "fit_centroids",
+    "fit_routing_centroids",
+    "share_a_bucket",
+    "squared_distances",
+    "visible_pairs",
+]

@@ -1,0 +1,45 @@
+"""Buckets through quantization (Sparsefinder §4.4), with the fixed-size bins that the paper reports."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sparselib.checks import Lengths, at_least
+from sparselib.predictors.buckets import Bucketed, membership
+from sparselib.predictors.inputs import Tokens, checked_inputs
+
+
+@dataclass(frozen=True)
+class Quantization(Bucketed):
+    """`bins` bins per dimension, filled in order of value with ceil(n / bins) tokens each.
+
+    n is the real length; a short sentence fills fewer bins. Queries and keys are ranked separately, per
+    sentence, head and dimension; equal values keep their order in the sentence. An edge needs the same bin in
+    any one dimension: bins * R buckets in all. Ranks look at the whole sentence, so in a causal decoder a
+    token's bin depends on future tokens (spec §3.2).
+
+    Raises ValueError if bins < 1.
+    """
+
+    bins: int
+
+    def __post_init__(self) -> None:
+        at_least("bins", self.bins, 1)
+
+    def assign(self, q: Tensor, k: Tensor, lengths: Lengths | None = None) -> tuple[Tensor, Tensor]:
+        """`[B, H, Q, R]`, `[B, H, K, R]` -> `Bool[B, H, Q, R * bins]`, `Bool[B, H, K, R * bins]`."""
+        queries, keys = checked_inputs(q, k, lengths)
+        return self._buckets(queries), self._buckets(keys)
+
+    def _buckets(self, tokens: Tokens) -> Tensor:
+        values = tokens.vectors.masked_fill(~tokens.real, torch.inf).mT.contiguous()  # [B, H, R, N]
+        order = values.argsort(dim=-1, stable=True)  # padding last
+        lengths = tokens.real.sum(dim=2, keepdim=True)  # [B, 1, 1, 1]
+        size = (lengths + self.bins - 1) // self.bins
+        rank = torch.arange(values.shape[-1], device=values.device)
+        bin_of_rank = (rank // size).clamp(max=self.bins - 1)  # only padding can rank past the last bin
+        bins = torch.empty_like(order).scatter_(-1, order, bin_of_rank.expand_as(order)).mT  # [B, H, N, R]
+        dimensions = values.shape[2]
+        ids = bins + self.bins * torch.arange(dimensions, device=values.device)
+        return membership(ids, dimensions * self.bins, tokens.real)

@@ -1,0 +1,108 @@
+"""Files that are whole or not there: atomic writes, and tensors with a header that says what they are."""
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+
+class FormatError(ValueError):
+    """A file is truncated, damaged or was not made by the stage that should have made it."""
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place if the block ends well, and is removed if it does not."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial" + path.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: str | Path, value: object) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2) + "\n")
+
+
+def write_table(path: str | Path, table: pd.DataFrame) -> None:
+    """Write a tidy table as parquet or CSV, after the path's suffix."""
+    with replacing(path) as temporary:
+        if Path(path).suffix == ".parquet":
+            table.to_parquet(temporary, index=False)
+        else:
+            table.to_csv(temporary, index=False)
+
+
+def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **header: object) -> None:
+    """Save tensors as safetensors with a header: ``kind`` names the stage, the rest is plain JSON."""
+    with replacing(path) as temporary:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, encode_header(kind, header))
+
+
+def encode_header(kind: str, header: dict[str, object]) -> dict[str, str]:
+    return {"kind": kind, "header": json.dumps(header | {"provenance": provenance()}, sort_keys=True)}
+
+
+def read_header(path: str | Path, *, kind: str) -> dict[str, object]:
+    """The header of a file written by :func:`write_tensors`.
+
+    Raises
+    ------
+    FormatError
+        If the file is truncated, is no safetensors file, or is of another kind.
+    """
+    with open_tensors(path, kind=kind) as file:
+        return json.loads(file.metadata()["header"])
+
+
+@contextmanager
+def open_tensors(path: str | Path, *, kind: str) -> Iterator[safe_open]:
+    """Open a file of :func:`write_tensors`, memory-mapped; raises :class:`FormatError` as :func:`read_header` does."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        file = safe_open(path, framework="pt")
+    except SafetensorError as error:
+        raise FormatError(f"{path}: truncated, or not a safetensors file ({error})") from error
+    with file:
+        found = (file.metadata() or {}).get("kind")
+        if found != kind:
+            raise FormatError(f"{path}: holds {found or 'something foreign'}, not {kind}")
+        yield file
+
+
+def read_tensors(path: str | Path, *, kind: str) -> dict[str, Tensor]:
+    with open_tensors(path, kind=kind) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}
+
+
+def provenance() -> dict[str, str]:
+    """What decides a number besides the arguments: versions, and a hash of this package's source."""
+    packages = ("torch", "transformers", "scikit-learn", "numpy")
+    return {"source": source_hash(), "python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def source_hash() -> str:
+    """Hash over every Python file of the package, in the order of their names."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Tasks: train and evaluate a model, and nothing else."""

@@ -1,0 +1,161 @@
+"""Masked language modelling with an entmax RoBERTa: train, and measure perplexity."""
+
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_model
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+from transformers import (
+    AutoModelForMaskedLM,
+    DataCollatorForLanguageModeling,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+from transformers.trainer_utils import get_last_checkpoint
+
+from sparselib.attention import Normalizer
+from sparselib.entmax import entmax15
+from sparselib.integrations.huggingface import use_attention
+from sparselib.storage import replacing
+
+IGNORED = -100
+
+
+def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **architecture: int) -> RobertaForMaskedLM:
+    """A RoBERTa with random weights for sequences of ``length``; ``architecture`` goes to ``RobertaConfig``."""
+    set_seed(seed)
+    return RobertaForMaskedLM(
+        RobertaConfig(
+            vocab_size=len(tokenizer),
+            max_position_embeddings=length + tokenizer.pad_token_id + 1,
+            bos_token_id=tokenizer.bos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            **architecture,
+        )
+    )
+
+
+def load_model(name: str | Path) -> PreTrainedModel:
+    """A masked language model from the hub, or from a folder that ``save_pretrained`` made."""
+    return AutoModelForMaskedLM.from_pretrained(name)
+
+
+def check_length(model: PreTrainedModel, length: int) -> None:
+    """Raise ``ValueError`` if sequences of ``length`` have more tokens than the model has positions."""
+    # RoBERTa numbers its positions from pad_token_id + 1 on.
+    positions = model.config.max_position_embeddings - (model.config.pad_token_id or 0) - 1
+    if length > positions:
+        raise ValueError(f"sequences of {length} tokens are longer than the model's {positions} positions")
+
+
+class Blocks(Dataset):
+    """Blocks of token ids ``[N, n]`` as the Trainer wants them."""
+
+    def __init__(self, input_ids: Tensor):
+        self.input_ids = input_ids
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        return {"input_ids": self.input_ids[index].long()}
+
+
+class MaskedLMTrainer(Trainer):
+    """A Trainer that projects to the vocabulary only where there is something to predict, a sixth of all places."""
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        labels = inputs.pop("labels")
+        loss = masked_loss(model, labels=labels, **inputs)
+        return (loss, {}) if return_outputs else loss
+
+
+def masked_loss(model: PreTrainedModel, input_ids: Tensor, labels: Tensor, **inputs: Tensor) -> Tensor:
+    """Mean cross-entropy (nats) over the places where ``labels [B, n]`` is not -100."""
+    chosen = labels != IGNORED
+    hidden = model.base_model(input_ids=input_ids, **inputs).last_hidden_state[chosen]
+    return nn.functional.cross_entropy(model.lm_head(hidden).float(), labels[chosen])
+
+
+def train(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    input_ids: Tensor,
+    folder: str | Path,
+    *,
+    seed: int,
+    mask_probability: float,
+    normalizer: Normalizer = entmax15,
+    **arguments: object,
+) -> list[dict[str, float]]:
+    """Train on blocks ``[N, n]`` and leave the model in ``folder``.
+
+    A run that was interrupted goes on from its last whole checkpoint if it was started with the same settings.
+
+    Parameters
+    ----------
+    mask_probability : float
+        Share of tokens to predict (80 % masked, 10 % random, 10 % kept, as BERT).
+    arguments
+        To ``TrainingArguments``: steps, batch, learning rate and schedule, precision.
+
+    Returns
+    -------
+    The training log: one entry per logging step.
+    """
+    folder = Path(folder)
+    check_length(model, input_ids.shape[1])
+    use_attention(model, normalizer)
+    checkpoints = folder / "checkpoints"
+    _discard_foreign_checkpoints(
+        checkpoints, {"seed": seed, "mask_probability": mask_probability, **arguments, "model": model.config.to_dict()}
+    )
+    trainer = MaskedLMTrainer(
+        model=model,
+        args=TrainingArguments(
+            output_dir=str(checkpoints),
+            seed=seed,
+            report_to="none",
+            use_cpu=not torch.accelerator.is_available(),
+            save_total_limit=1,
+            dataloader_pin_memory=torch.cuda.is_available(),
+            **arguments,
+        ),
+        train_dataset=Blocks(input_ids),
+        data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability),
+    )
+    trainer.train(resume_from_checkpoint=_last_whole_checkpoint(checkpoints))
+    if trainer.is_world_process_zero():
+        with replacing(folder / "model.safetensors") as temporary:
+            save_model(model, str(temporary))
+        model.config.save_pretrained(folder)
+        shutil.rmtree(checkpoints)
+    return trainer.state.log_history
+
+
+def _discard_foreign_checkpoints(folder: Path, settings: dict[str, object]) -> None:
+    """Keep the checkpoints in ``folder`` only if they were made with these settings."""
+    record = folder / "settings.json"
+    wanted = json.dumps(settings, sort_keys=True, default=str)
+    if folder.exists() and not (record.exists() and record.read_text() == wanted):
+        shutil.rmtree(folder)
+    with replacing(record) as temporary:
+        temporary.write_text(wanted)
+
+
+def _last_whole_checkpoint(folder: Path) -> str | None:
+    """The newest checkpoint that was written to its end; what a kill left half-written is removed."""
+    for state in folder.glob("checkpoint-*"):
+        # The Trainer writes this file last.
+        if not (state / "trainer_state.json").exists():
+            shutil.rmtree(state)
+    return get_last_checkpoint(str(folder))

@@ -1,0 +1,284 @@
+"""Position patterns against double loops written from their definitions, and FlexAttention reading them."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparselib import masks
+
+LENGTHS = [1, 2, 7, 16]
+
+
+def looped(n, allowed):
+    """The five-line twin: ask `allowed(i, j)` for every pair."""
+    table = torch.zeros(n, n, dtype=torch.bool)
+    for i in range(n):
+        for j in range(n):
+            table[i, j] = allowed(i, j)
+    return table
+
+
+def dense(pattern, n):
+    return masks.to_dense(pattern, 1, 1, n)[0, 0]
+
+
+def in_window(i, j, width):
+    return width > 0 and -math.ceil(width / 2) + 1 <= j - i <= width // 2
+
+
+PATTERNS = {
+    "causal": (masks.causal(), lambda i, j: j <= i),
+    "nothing": (masks.nothing(), lambda i, j: False),
+    "window 0": (masks.sliding_window(0), lambda i, j: False),
+    "window 4": (masks.sliding_window(4), lambda i, j: in_window(i, j, 4)),
+    "window 5": (masks.sliding_window(5), lambda i, j: in_window(i, j, 5)),
+    "dilated 3, 2": (masks.dilated(3, 2), lambda i, j: j - i in (-2, 0, 2)),
+    "dilated 4, 3": (masks.dilated(4, 3), lambda i, j: j - i in (-3, 0, 3, 6)),
+    "block 3": (masks.block(3), lambda i, j: i // 3 == j // 3),
+    "global 0, 4": (masks.global_tokens([0, 4]), lambda i, j: i in (0, 4) or j in (0, 4)),
+    "no globals": (masks.global_tokens([]), lambda i, j: False),
+    "strided 4": (masks.strided(4), lambda i, j: j <= i and (i - j <= 4 or (i - j) % 4 == 0)),
+    "fixed 4, 2": (masks.fixed(4, 2), lambda i, j: j <= i and (i // 4 == j // 4 or j % 4 in (2, 3))),
+    "union": (masks.union(masks.block(2), masks.causal()), lambda i, j: i // 2 == j // 2 or j <= i),
+    "intersection": (
+        masks.intersection(masks.block(4), masks.causal()),
+        lambda i, j: i // 4 == j // 4 and j <= i,
+    ),
+}
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("name", PATTERNS)
+def test_pattern_equals_its_loop(name, n):
+    pattern, allowed = PATTERNS[name]
+    assert torch.equal(dense(pattern, n), looped(n, allowed))
+
+
+@pytest.mark.parametrize(
+    ("width", "first", "last"),
+    [(1, 0, 0), (2, 0, 1), (3, -1, 1), (4, -1, 2), (5, -2, 2), (11, -5, 5), (12, -5, 6), (251, -125, 125)],
+)
+def test_window_offsets_of_spec_section_4(width, first, last):
+    middle = 300
+    columns = dense(masks.sliding_window(width), 601)[middle].nonzero().flatten() - middle
+    assert columns.tolist() == list(range(first, last + 1))
+    assert len(columns) == width
+
+
+def test_causal_window_of_11_is_self_and_5_previous():
+    row = dense(masks.intersection(masks.sliding_window(11), masks.causal()), 40)[20]
+    assert row.nonzero().flatten().tolist() == [15, 16, 17, 18, 19, 20]
+
+
+def test_window_of_the_sentence_length_covers_three_quarters_and_1023_all():
+    assert dense(masks.sliding_window(512), 512).double().mean() == pytest.approx(0.75, abs=1e-3)
+    assert dense(masks.sliding_window(1023), 512).all()
+    assert not dense(masks.sliding_window(1022), 512).all()
+
+
+@given(width=st.integers(0, 20))
+@settings(deadline=None)
+def test_dilation_1_is_the_window(width):
+    assert torch.equal(dense(masks.dilated(width, 1), 12), dense(masks.sliding_window(width), 12))
+
+
+@given(n=st.integers(1, 40), stride=st.integers(1, 9), data=st.data())
+@settings(deadline=None)
+def test_two_steps_of_a_factorised_pattern_reach_every_earlier_position(n, stride, data):
+    summary = data.draw(st.integers(1, stride))
+    triangle = torch.ones(n, n, dtype=torch.bool).tril()
+    near, far = (dense(part, n) for part in masks.strided_parts(stride))
+    assert torch.equal(two_steps(far, near), triangle)
+    near, far = (dense(part, n) for part in masks.fixed_parts(stride, summary))
+    assert torch.equal(two_steps(far, near) | near, triangle)
+
+
+def two_steps(second, first):
+    """i attends by `second` to some a that attends by `first` to j."""
+    return (second.float() @ first.float()).bool()
+
+
+def test_fixed_pattern_misses_its_own_block_without_the_direct_step():
+    near, far = (dense(part, 16) for part in masks.fixed_parts(4, 1))
+    assert not torch.equal(two_steps(far, near), torch.ones(16, 16, dtype=torch.bool).tril())
+
+
+def test_strided_parts_have_their_sizes_and_hold_the_query_itself():
+    near, far = (dense(part, 16) for part in masks.strided_parts(4))
+    assert near[15].nonzero().flatten().tolist() == [11, 12, 13, 14, 15]
+    assert far[15].nonzero().flatten().tolist() == [3, 7, 11, 15]
+
+
+def test_fixed_summary_columns_of_stride_128_and_8_are_120_to_127():
+    columns = dense(masks.fixed_parts(128, 8)[1], 256)[255].nonzero().flatten().tolist()
+    assert columns == [*range(120, 128), *range(248, 256)]
+
+
+@pytest.mark.parametrize("which", ["first", "first_last"])
+def test_sequence_globals_follow_the_real_length(which):
+    lengths = [1, 4, 7]
+    built = masks.to_dense(masks.sequence_globals(torch.tensor(lengths), which), 3, 2, 7)
+    for sentence, length in enumerate(lengths):
+        tokens = {0} if which == "first" else {0, length - 1}
+        expected = looped(7, lambda i, j, tokens=tokens: i in tokens or j in tokens)
+        assert torch.equal(built[sentence, 0], expected)
+        assert torch.equal(built[sentence, 1], expected)
+
+
+def test_to_dense_broadcasts_and_takes_unequal_sides():
+    built = masks.to_dense(masks.causal(), 2, 3, 4, 6)
+    assert built.shape == (2, 3, 4, 6)
+    assert built.is_contiguous()
+    assert torch.equal(built[1, 2], torch.ones(4, 6, dtype=torch.bool).tril())
+
+
+# --- random patterns ---
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 20])
+def test_longformer_is_diagonal_rows_and_columns_of_distinct_real_positions(count):
+    lengths = [3, 16, 1]
+    built = masks.to_dense(masks.longformer(count, lengths, generator()), 3, 2, 16)
+    assert torch.equal(built[:, 0], built[:, 1])
+    for sentence, length in enumerate(lengths[:2]):
+        real = built[sentence, 0, :length, :length]
+        chosen = {i for i in range(length) if real[i].all()}
+        assert len(chosen) == min(count, length)
+        expected = looped(length, lambda i, j, chosen=chosen: i == j or i in chosen or j in chosen)
+        assert torch.equal(real, expected)
+    assert built[2, 0, 0, 0]
+
+
+@pytest.mark.parametrize("scope", ["uniform", "official_plan"])
+@pytest.mark.parametrize("count", [0, 1, 3, 20])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 10, 24, 36])
+def test_bigbird_is_its_fixed_part_and_random_keys_beside_it(n, count, scope):
+    built = masks.to_dense(masks.bigbird(count, [n], 2, generator(), scope), 1, 2, n)[0]
+    certain = looped(n, lambda i, j: abs(i - j) <= 1 or {i, j} & {0, n - 1} != set())
+    assert (built | ~certain).all()
+    for head in built:
+        for i in range(n):
+            extra = (head[i] & ~certain[i]).nonzero().flatten().tolist()
+            legal = (~certain[i]).nonzero().flatten().tolist()
+            assert len(extra) == sum(min(share, len(among)) for among, share in plan(n, count, scope, legal))
+
+
+def plan(n, count, scope, legal):
+    """Spec §5.3: [(legal keys in a range of columns, keys to draw from them)]."""
+    if scope == "official_plan" and 2 * count + 5 < n:
+        return [([j for j in legal if j < 2 * count + 5], count)]
+    if scope == "official_plan" and count + 5 < n:
+        near, far = [j for j in legal if j < count + 5], [j for j in legal if j >= count + 5]
+        return [(near, count // 2), (far, count - count // 2)]
+    return [(legal, count)]
+
+
+def test_official_plan_keeps_the_random_keys_in_the_first_columns():
+    count, n = 5, 64
+    built = masks.to_dense(masks.bigbird(count, [n], 1, generator(), "official_plan"), 1, 1, n)[0, 0]
+    random_part = built & ~dense(masks.union(masks.sliding_window(3), masks.global_tokens([0, n - 1])), n)
+    assert random_part.any(dim=0).nonzero().max() < 2 * count + 5
+    spread = masks.to_dense(masks.bigbird(count, [n], 1, generator(), "uniform"), 1, 1, n)[0, 0]
+    assert spread[20:40, 45:60].any()
+
+
+def test_official_plan_is_that_of_the_published_bigbird_code():
+    big_bird = pytest.importorskip("transformers.models.big_bird.modeling_big_bird")
+    published = big_bird.BigBirdBlockSparseAttention._get_rand_attn_plan
+    for n in range(8, 60):
+        for count in range(2, 21):
+            ends, shares = published(n, 1, count)
+            theirs = [piece for piece in zip([0, *ends[:-1]], ends, shares, strict=True) if piece[2] > 0]
+            assert masks.RANDOM_SCOPES["official_plan"](n, count) == theirs
+
+
+def test_random_keys_are_exactly_as_many_as_asked_and_uniform():
+    heads, n, count = 3000, 8, 2
+    built = masks.to_dense(masks.random_keys(count, [n], heads, generator()), 1, heads, n)[0]
+    assert (built.sum(-1) == count).all()
+    share = built.double().mean(0)
+    assert (share - count / n).abs().max() < 5 * math.sqrt(count / n * (1 - count / n) / heads)
+
+
+def test_bigbird_random_keys_are_uniform_over_the_free_ones():
+    heads, n, count = 3000, 12, 2
+    row = masks.to_dense(masks.bigbird(count, [n], heads, generator()), 1, heads, n)[0, :, 5].double().mean(0)
+    free = [1, 2, 3, 7, 8, 9, 10]
+    assert (row[free] - count / 7).abs().max() < 5 * math.sqrt(count / 7 * (1 - count / 7) / heads)
+
+
+RANDOM = {
+    "longformer": lambda lengths, seed: masks.longformer(2, lengths, generator(seed)),
+    "bigbird": lambda lengths, seed: masks.bigbird(2, lengths, 2, generator(seed)),
+    "random_keys": lambda lengths, seed: masks.random_keys(2, lengths, 2, generator(seed)),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_patterns_depend_on_the_seed_alone(name):
+    lengths = torch.tensor([5, 16, 12])
+    before = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # noqa: NPY002
+    first, again, other = (masks.to_dense(RANDOM[name](lengths, seed), 3, 2, 16) for seed in (0, 0, 1))
+    after = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # noqa: NPY002
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert torch.equal(before[0], after[0])
+    assert before[1:] == after[1:]
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_patterns_ignore_the_padded_length(name):
+    lengths = [5, 9]
+    short = masks.to_dense(RANDOM[name](lengths, 0), 2, 2, 9)
+    long = masks.to_dense(RANDOM[name](lengths, 0), 2, 2, 20)
+    for sentence, n in enumerate(lengths):
+        assert torch.equal(short[sentence, :, :n, :n], long[sentence, :, :n, :n])
+
+
+def test_flex_attention_reads_every_pattern():
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+    lengths = torch.tensor([7, 16])
+    patterns = [pattern for pattern, _ in PATTERNS.values()]
+    patterns += [masks.sequence_globals(lengths, "first_last")]
+    patterns += [make(lengths, 0) for make in RANDOM.values()]
+    for pattern in patterns:
+        read = flex.create_mask(pattern, 2, 2, 16, 16, device="cpu")
+        assert torch.equal(read, masks.to_dense(pattern, 2, 2, 16))
+
+
+@pytest.mark.parametrize(
+    ("build", "named"),
+    [
+        (lambda: masks.sliding_window(-1), "width"),
+        (lambda: masks.dilated(-1, 1), "width"),
+        (lambda: masks.dilated(3, 0), "dilation"),
+        (lambda: masks.block(0), "size"),
+        (lambda: masks.global_tokens([0, -1]), "positions"),
+        (lambda: masks.strided(0), "stride"),
+        (lambda: masks.fixed(0, 1), "stride"),
+        (lambda: masks.fixed(4, 0), "summary"),
+        (lambda: masks.fixed(4, 5), "summary"),
+        (lambda: masks.sequence_globals([3], "last"), "which"),
+        (lambda: masks.sequence_globals([0], "first"), "lengths"),
+        (lambda: masks.sequence_globals([2.0], "first"), "lengths"),
+        (lambda: masks.longformer(-1, [3], generator()), "globals_"),
+        (lambda: masks.longformer(1, [0], generator()), "lengths"),
+        (lambda: masks.bigbird(-1, [3], 1, generator()), "random_keys"),
+        (lambda: masks.bigbird(1, [3], 0, generator()), "heads"),
+        (lambda: masks.bigbird(1, [3], 1, generator(), "everywhere"), "random_scope"),
+        (lambda: masks.random_keys(-1, [3], 1, generator()), "count"),
+        (lambda: masks.to_dense(masks.causal(), 1, 0, 4), "heads"),
+    ],
+)
+def test_errors_name_the_argument(build, named):
+    with pytest.raises(ValueError, match=named):
+        build()

@@ -1,0 +1,164 @@
+"""Measures against sets of pairs, and the Pareto front against its definition."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparselib.metrics import (
+    empty_rows,
+    exact_fraction,
+    hypervolume,
+    pareto_front,
+    precision,
+    recall,
+    sparsity,
+)
+
+
+def masks_of(n, lengths, density=0.3):
+    generator = torch.Generator().manual_seed(n)
+    return tuple(torch.rand(len(lengths), 2, n, n, generator=generator) < density for _ in range(2))
+
+
+def pairs(mask, b, h, length, causal):
+    return {
+        (i, j)
+        for i in range(length)
+        for j in range(i + 1 if causal else length)
+        if mask is None or mask[b, h, i, j]
+    }
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lengths", [[1, 1], [2, 1], [7, 4], [16, 5]])
+def test_measures_equal_their_sets(lengths, causal):
+    n = max(lengths)
+    predicted, gold = masks_of(n, lengths)
+    gold |= torch.eye(n, dtype=torch.bool)  # as entmax does, every row has an edge
+    given_ = {"lengths": torch.tensor(lengths), "causal": causal}
+    for b, length in enumerate(lengths):
+        for h in range(2):
+            ours, theirs = (pairs(mask, b, h, length, causal) for mask in (predicted, gold))
+            visible = pairs(None, b, h, length, causal)
+            exact = [{p for p in theirs if p[0] == i} <= ours for i in range(length)]
+            empty = [not any(p[0] == i for p in ours) for i in range(length)]
+            assert len(visible) == (length * (length + 1) // 2 if causal else length**2)
+            assert recall(predicted, gold, **given_)[b, h] == len(ours & theirs) / len(theirs)
+            assert precision(predicted, gold, **given_)[b, h] == (
+                len(ours & theirs) / len(ours) if ours else 1
+            )
+            assert sparsity(predicted, **given_)[b, h] == 1 - len(ours) / len(visible)
+            assert exact_fraction(predicted, gold, **given_)[b, h] == sum(exact) / length
+            assert empty_rows(predicted, **given_)[b, h] == sum(empty)
+
+
+@pytest.mark.parametrize(("causal", "denominator"), [(False, 9), (True, 6)])
+def test_sparsity_denominators_with_padding(causal, denominator):
+    """Acceptance test 3 of the spec: n² and n(n+1)/2, n the real length."""
+    one_edge = torch.zeros(1, 1, 5, 5, dtype=torch.bool)
+    one_edge[0, 0, 0, 0] = one_edge[0, 0, 4, 4] = True  # the second is padding
+    assert sparsity(one_edge, lengths=[3], causal=causal).item() == pytest.approx(1 - 1 / denominator)
+
+
+def test_full_and_empty_predictions():
+    _, gold = masks_of(6, [6, 6])
+    full, none = torch.ones_like(gold), torch.zeros_like(gold)
+    assert (recall(full, gold) == 1).all()
+    assert (sparsity(full) == 0).all()
+    assert (exact_fraction(full, gold) == 1).all()
+    assert (empty_rows(full) == 0).all()
+    assert (recall(none, gold) == 0).all()
+    assert (precision(none, gold) == 1).all()  # nothing predicted, nothing wrong
+    assert (recall(none, none) == 1).all()
+    assert (sparsity(none) == 1).all()
+    assert (empty_rows(none) == 6).all()
+
+
+def test_measures_are_float64_per_sentence_and_head():
+    predicted, gold = masks_of(6, [6, 4])
+    for value in (recall(predicted, gold), precision(predicted, gold), exact_fraction(predicted, gold)):
+        assert value.shape == (2, 2)
+        assert value.dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("measure", "named"),
+    [
+        (lambda mask: recall(mask, mask[..., :3]), "shape"),
+        (lambda mask: exact_fraction(mask, mask[:1]), "shape"),
+        (lambda mask: recall(mask.float(), mask.float()), "Bool"),
+        (lambda mask: sparsity(mask[0]), "Bool"),
+        (lambda mask: sparsity(mask, lengths=[5]), "lengths"),
+        (lambda mask: empty_rows(mask, lengths=[0]), "lengths"),
+        (lambda mask: sparsity(mask[..., :3], causal=True), "as many queries as keys"),
+    ],
+)
+def test_errors_name_what_is_wrong(measure, named):
+    with pytest.raises(ValueError, match=named):
+        measure(torch.ones(1, 2, 4, 4, dtype=torch.bool))
+
+
+# --- Pareto front and hypervolume: small integer coordinates, so that ties and duplicates are common ---
+
+points = st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 5)), max_size=25)
+
+
+def split(chosen):
+    return [float(x) for x, _ in chosen], [float(y) for _, y in chosen]
+
+
+def dominates(p, q):
+    return p[0] >= q[0] and p[1] >= q[1] and p != q
+
+
+@given(points)
+@settings(deadline=None)
+def test_no_returned_point_is_dominated_and_no_dropped_one_is_not(chosen):
+    """Acceptance test 10 of the spec."""
+    front = set(pareto_front(*split(chosen)).tolist())
+    for index, point in enumerate(chosen):
+        assert (index in front) == (not any(dominates(other, point) for other in chosen))
+
+
+@given(points)
+@settings(deadline=None)
+def test_front_rises_in_sparsity_and_falls_in_score(chosen):
+    x, y = (np.array(side)[pareto_front(*split(chosen))] for side in split(chosen))
+    assert (np.diff(x) >= 0).all()
+    assert (np.diff(y) <= 0).all()
+
+
+def test_duplicates_all_stay_in_their_order():
+    assert pareto_front([1, 0, 1, 0.5], [1, 2, 1, 0]).tolist() == [1, 0, 2]
+
+
+def test_a_perplexity_goes_in_negated():
+    assert pareto_front([0.9, 0.5, 0.4], [-4.0, -3.5, -3.6]).tolist() == [1, 0]
+
+
+@given(points, st.tuples(st.integers(-1, 3), st.integers(-2, 3)))
+@settings(deadline=None)
+def test_hypervolume_counts_the_unit_cells_under_some_point(chosen, reference):
+    cells = {(x, y) for px, py in chosen for x in range(reference[0], px) for y in range(reference[1], py)}
+    assert hypervolume(*split(chosen), reference) == len(cells)
+
+
+@given(points, points)
+@settings(deadline=None)
+def test_more_points_never_shrink_the_hypervolume(chosen, more):
+    assert hypervolume(*split(chosen + more)) >= hypervolume(*split(chosen))
+
+
+def test_hypervolume_of_one_point_and_of_none():
+    assert hypervolume([0.9], [0.5]) == pytest.approx(0.45)
+    assert hypervolume([0.9], [0.5], reference=(0.8, 0.0)) == pytest.approx(0.05)
+    assert hypervolume([], []) == 0
+
+
+@pytest.mark.parametrize("measure", [pareto_front, hypervolume])
+@pytest.mark.parametrize(("x", "y"), [([1], [1, 2]), ([[1]], [[1]]), ([np.nan], [1]), ([1], [np.inf])])
+def test_points_must_be_finite_and_paired(measure, x, y):
+    with pytest.raises(ValueError, match="sparsity and score"):
+        measure(x, y)
