@@ -18,11 +18,14 @@ def one_of(name: str, value: str, allowed: Collection[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
 
 
-Lengths = Tensor | Sequence[int]
+SentenceLengths = Tensor | Sequence[int]
 """`[B]`: the number of real tokens of each sentence in a padded batch."""
 
+Lengths = SentenceLengths | None
+"""Sentence lengths, or None if every token is real."""
 
-def checked_lengths(lengths: Lengths) -> Tensor:
+
+def checked_lengths(lengths: SentenceLengths) -> Tensor:
     """Lengths as an integer tensor `[B]`. Raises ValueError unless all are integers of at least 1."""
     lengths = torch.as_tensor(lengths)
     if lengths.ndim != 1 or lengths.numel() == 0 or lengths.is_floating_point():

@@ -12,7 +12,7 @@ def combine(
     predicted: Tensor,
     window: int = 0,
     global_which: str = "none",
-    lengths: Lengths | None = None,
+    lengths: Lengths = None,
     causal: bool = False,
 ) -> Tensor:
     """(predicted ∪ window ∪ global) ∩ padding ∩ causal, in this order (spec §4).
@@ -25,9 +25,7 @@ def combine(
     three and the lengths are in 1..N.
     """
     if predicted.dtype != torch.bool or predicted.ndim != 4 or predicted.shape[2] != predicted.shape[3]:
-        raise ValueError(
-            f"predicted must be Bool[B, H, N, N], got {predicted.dtype} {tuple(predicted.shape)}"
-        )
+        raise ValueError(f"predicted must be Bool[B, H, N, N], got {predicted.dtype} {[*predicted.shape]}")
     one_of("global_which", global_which, ("none", "first", "first_last"))
     batch, _, positions, _ = predicted.shape
     device = predicted.device

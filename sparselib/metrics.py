@@ -13,9 +13,7 @@ from sparselib.checks import Lengths
 from sparselib.predictors.visible import real_positions, visible_pairs
 
 
-def recall(
-    predicted: Tensor, gold: Tensor, *, lengths: Lengths | None = None, causal: bool = False
-) -> Tensor:
+def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
     """|predicted ∩ gold| / |gold| (Eq. 4): `Bool[B, H, Q, K]` twice -> float64 `[B, H]`.
 
     Raises ValueError, as all measures here do, for masks that are not boolean, 4-D and of one shape, and for
@@ -26,21 +24,23 @@ def recall(
     return _ratio(_edges(predicted & gold), _edges(gold))
 
 
-def precision(
-    predicted: Tensor, gold: Tensor, *, lengths: Lengths | None = None, causal: bool = False
-) -> Tensor:
+def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
     """|predicted ∩ gold| / |predicted|: `Bool[B, H, Q, K]` twice -> `[B, H]`."""
     return recall(gold, predicted, lengths=lengths, causal=causal)
 
 
-def sparsity(predicted: Tensor, *, lengths: Lengths | None = None, causal: bool = False) -> Tensor:
+def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
     """1 - |predicted| / |V| (Eq. 5), |V| = n² or, if causal, n(n+1)/2: `Bool[B, H, Q, K]` -> `[B, H]`."""
     visible = _visible_for(predicted, lengths, causal)
     return 1 - _ratio(_edges(predicted & visible), _edges(visible))
 
 
 def exact_fraction(
-    predicted: Tensor, gold: Tensor, *, lengths: Lengths | None = None, causal: bool = False
+    predicted: Tensor,
+    gold: Tensor,
+    *,
+    lengths: Lengths = None,
+    causal: bool = False,
 ) -> Tensor:
     """Share of real queries whose gold keys are all predicted: `Bool[B, H, Q, K]` twice -> `[B, H]`."""
     _check_same_shape(predicted, gold)
@@ -50,7 +50,7 @@ def exact_fraction(
     return _ratio(exact.sum(dim=-1), real.sum(dim=-1))
 
 
-def empty_rows(predicted: Tensor, *, lengths: Lengths | None = None, causal: bool = False) -> Tensor:
+def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
     """Number of real queries without a visible predicted key: `Bool[B, H, Q, K]` -> int64 `[B, H]`."""
     attends = (predicted & _visible_for(predicted, lengths, causal)).any(dim=-1)
     return (_real_queries(predicted, lengths) & ~attends).sum(dim=-1)
@@ -92,14 +92,14 @@ def _points(sparsity: ArrayLike, score: ArrayLike) -> np.ndarray:
     return points
 
 
-def _visible_for(mask: Tensor, lengths: Lengths | None, causal: bool) -> Tensor:
+def _visible_for(mask: Tensor, lengths: Lengths, causal: bool) -> Tensor:
     if mask.dtype != torch.bool or mask.ndim != 4:
         raise ValueError(f"masks must be Bool[B, H, Q, K], got {mask.dtype} {tuple(mask.shape)}")
     batch, _, queries, keys = mask.shape
     return visible_pairs(batch, queries, keys, lengths, causal, mask.device).expand(mask.shape)
 
 
-def _real_queries(mask: Tensor, lengths: Lengths | None) -> Tensor:
+def _real_queries(mask: Tensor, lengths: Lengths) -> Tensor:
     batch, heads, queries, _ = mask.shape
     return real_positions(batch, queries, lengths, mask.device)[:, None].expand(batch, heads, queries)
 

@@ -23,12 +23,8 @@ def masks_of(n, lengths, density=0.3):
 
 
 def pairs(mask, b, h, length, causal):
-    return {
-        (i, j)
-        for i in range(length)
-        for j in range(i + 1 if causal else length)
-        if mask is None or mask[b, h, i, j]
-    }
+    visible = {(i, j) for i in range(length) for j in range(i + 1 if causal else length)}
+    return visible if mask is None else {(i, j) for i, j in visible if mask[b, h, i, j]}
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -46,9 +42,8 @@ def test_measures_equal_their_sets(lengths, causal):
             empty = [not any(p[0] == i for p in ours) for i in range(length)]
             assert len(visible) == (length * (length + 1) // 2 if causal else length**2)
             assert recall(predicted, gold, **given_)[b, h] == len(ours & theirs) / len(theirs)
-            assert precision(predicted, gold, **given_)[b, h] == (
-                len(ours & theirs) / len(ours) if ours else 1
-            )
+            share = len(ours & theirs) / len(ours) if ours else 1
+            assert precision(predicted, gold, **given_)[b, h] == share
             assert sparsity(predicted, **given_)[b, h] == 1 - len(ours) / len(visible)
             assert exact_fraction(predicted, gold, **given_)[b, h] == sum(exact) / length
             assert empty_rows(predicted, **given_)[b, h] == sum(empty)
@@ -87,7 +82,7 @@ def test_measures_are_float64_per_sentence_and_head():
     ("measure", "named"),
     [
         (lambda mask: recall(mask, mask[..., :3]), "shape"),
-        (lambda mask: exact_fraction(mask, mask[:1]), "shape"),
+        (lambda mask: exact_fraction(mask, mask[:, :1]), "shape"),
         (lambda mask: recall(mask.float(), mask.float()), "Bool"),
         (lambda mask: sparsity(mask[0]), "Bool"),
         (lambda mask: sparsity(mask, lengths=[5]), "lengths"),

@@ -1,5 +1,6 @@
 """Stages of the masked-LM task that need the model itself."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +9,14 @@ import typer
 from sparselib.cli.options import json_object, stage
 
 
+Model = Annotated[Path, typer.Option(help="folder of the trained model")]
+Tokenizer = Annotated[Path, typer.Option(help="folder of the tokenizer")]
+Masking = Annotated[dict, typer.Option(parser=json_object, help='{"mask_probability", "seed", "batch_size", "sequences"}')]
+
+
 def register(app: typer.Typer) -> None:
-    app.command("train-masked-lm")(stage(train_masked_lm))
+    for function in (train_masked_lm, perplexity, extract, replace):
+        app.command(function.__name__.replace("_", "-"))(stage(function))
 
 
 def train_masked_lm(
@@ -38,3 +45,106 @@ def train_masked_lm(
     write_table(output / "training.csv", steps[["step", "epoch", "learning_rate", "loss"]])
     summary = log[-1] | {"sequences": len(input_ids), "length": input_ids.shape[1]}
     write_json(output / "training.json", {"model": model, "training": training, "seed": seed} | summary | provenance())
+
+
+def perplexity(
+    model: Model,
+    tokenizer: Tokenizer,
+    train_tokens: Annotated[Path, typer.Option(help="what the n-gram models learn from")],
+    tokens: Annotated[list[Path], typer.Option(help="sequences to evaluate on; repeat for several corpora")],
+    name: Annotated[list[str], typer.Option(help="a name for each of them, in the same order")],
+    masking: Masking,
+    output: Annotated[Path, typer.Option()],
+) -> None:
+    """Perplexity of the model, of unigrams and of bigrams, on the same masked tokens of each corpus."""
+    import pandas as pd
+
+    from sparselib.corpora.tokens import KIND
+    from sparselib.storage import read_tensors, write_table
+    from sparselib.tasks import masked_lm_evaluation as evaluation
+
+    network, _, loaded = _load(model, tokenizer)
+    train_ids = read_tensors(train_tokens, kind=KIND)["input_ids"]
+    rows = []
+    for path, corpus in zip(tokens, name, strict=True):
+        text = _masked_text(path, loaded, masking | {"sequences": None})
+        nats = evaluation.baseline_cross_entropies(train_ids, text, len(loaded))
+        nats["entmax RoBERTa"] = evaluation.cross_entropy(network, text, masking["batch_size"])
+        places = int((text.labels >= 0).sum())
+        rows += [{"corpus": corpus, "model": key, "nats": value, "masked_tokens": places} for key, value in nats.items()]
+    table = pd.DataFrame(rows)
+    table["perplexity"] = table["nats"].map(math.exp)
+    write_table(output, table)
+
+
+def extract(
+    model: Model,
+    tokens: Annotated[Path, typer.Option(help="sequences of one split")],
+    sequences: Annotated[int, typer.Option(help="how many of them, drawn at random")],
+    seed: Annotated[int, typer.Option()],
+    output: Annotated[Path, typer.Option(help="folder for one file of attention graphs per layer")],
+    batch_size: Annotated[int, typer.Option()] = 8,
+) -> None:
+    """Store the queries and keys of every layer, from which the gold attention graphs follow."""
+    from sparselib.corpora.tokens import KIND
+    from sparselib.graphs import sample_sequences
+    from sparselib.storage import read_tensors
+    from sparselib.tasks import masked_lm
+    from sparselib.tasks.masked_lm_evaluation import extract_graphs
+
+    input_ids = read_tensors(tokens, kind=KIND)["input_ids"]
+    network, control = masked_lm.load_entmax_model(model)
+    extract_graphs(network, control, input_ids, sample_sequences(len(input_ids), sequences, seed), output, batch_size)
+
+
+def replace(
+    model: Model,
+    tokenizer: Tokenizer,
+    tokens: Annotated[Path, typer.Option(help="validation sequences")],
+    projection: Annotated[list[Path], typer.Option(help="one per layer, in order")],
+    centroids: Annotated[list[Path], typer.Option(help="one per layer, in order")],
+    methods: Annotated[dict, typer.Option(parser=json_object, help="the grid: {method: {predictor, arguments}}")],
+    window: Annotated[list[int], typer.Option(help="repeat for every window width; 0 is none")],
+    global_tokens: Annotated[str, typer.Option(help="none, first or first_last")],
+    masking: Masking,
+    seed: Annotated[int, typer.Option()],
+    output: Annotated[Path, typer.Option()],
+) -> None:
+    """Perplexity with predicted graphs in place of the true ones, in all layers and heads at once."""
+    from sparselib.centroids import load
+    from sparselib.grids import expand
+    from sparselib.projections import Projection
+    from sparselib.storage import write_table
+    from sparselib.tasks.masked_lm_evaluation import evaluate_replaced
+
+    network, control, loaded = _load(model, tokenizer)
+    table = evaluate_replaced(
+        network,
+        control,
+        _masked_text(tokens, loaded, masking),
+        [Projection.load(path) for path in projection],
+        [load(path) for path in centroids],
+        expand(methods),
+        window,
+        global_tokens,
+        seed * 1000,
+        masking["batch_size"],
+    )
+    table.insert(0, "seed", seed)
+    write_table(output, table.assign(global_tokens=global_tokens))
+
+
+def _load(model: Path, tokenizer: Path):
+    from sparselib.corpora.tokens import load_tokenizer
+    from sparselib.tasks.masked_lm import load_entmax_model
+
+    return *load_entmax_model(model), load_tokenizer(tokenizer)
+
+
+def _masked_text(tokens: Path, tokenizer, masking: dict):
+    from sparselib.corpora.tokens import KIND
+    from sparselib.storage import read_tensors
+    from sparselib.tasks.masked_lm_evaluation import mask_text
+
+    input_ids = read_tensors(tokens, kind=KIND)["input_ids"][: masking["sequences"]]
+    return mask_text(input_ids, tokenizer, masking["mask_probability"], masking["seed"])

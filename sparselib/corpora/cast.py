@@ -1,5 +1,6 @@
 """Who a document is about, and what stays true of them from its first sentence to its last."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparselib.corpora import lexicon
@@ -57,7 +58,7 @@ class Casting:
         self.taken: set[str] = set()
         self.chains = 0
 
-    def unused(self, options) -> str:
+    def unused(self, options: Iterable[str]) -> str:
         """A word that this document does not use yet."""
         options = list(options)
         while (word := self.dice.skewed(options)) in self.taken:
@@ -80,22 +81,21 @@ class Casting:
         return self.entity(self.unused(nouns), trait=self.dice.skewed(lexicon.COLOURS))
 
     def person(self, gender: str) -> Character:
-        noun = self.unused(lexicon.PROFESSIONS)
-        trade = lexicon.PROFESSIONS[noun]
-        trait = self.dice.skewed(lexicon.TRAITS)
         name = self.unused(lexicon.WOMEN if gender == "feminine" else lexicon.MEN)
-        entity = self.entity(noun, gender=gender, name=name, trait=trait)
+        trait = self.dice.skewed(lexicon.TRAITS)
         age = self.dice.skewed(lexicon.AGES.get(trait, lexicon.AGES["other"]))
-        workplace = self.place(trade.place, lexicon.WORKPLACES)
-        return Character(entity, "person", trade, self.home(), workplace, self.thing(lexicon.TREASURES), age)
+        return self._worker(age, gender=gender, name=name, trait=trait)
 
     def group(self) -> Character:
+        count, trait = self.dice.skewed(lexicon.COUNTS), self.dice.skewed(lexicon.TRAITS)
+        return self._worker(None, plural=True, count=count, trait=trait)
+
+    def _worker(self, age: str | None, **features) -> Character:
         noun = self.unused(lexicon.PROFESSIONS)
         trade = lexicon.PROFESSIONS[noun]
-        trait = self.dice.skewed(lexicon.TRAITS)
-        entity = self.entity(noun, plural=True, count=self.dice.skewed(lexicon.COUNTS), trait=trait)
+        entity = self.entity(noun, **features)
         workplace = self.place(trade.place, lexicon.WORKPLACES)
-        return Character(entity, "person", trade, self.home(), workplace, self.thing(lexicon.TREASURES), None)
+        return Character(entity, "person", trade, self.home(), workplace, self.thing(lexicon.TREASURES), age)
 
     def animal(self, owner: Character | None) -> Character:
         noun = self.unused(lexicon.ANIMALS)
@@ -125,7 +125,8 @@ def draw_cast(dice: Dice) -> Cast:
         cast.characters.append(casting.animal(cast.characters[0] if dice.chance(0.5) else None))
     if people <= 2 and dice.chance(0.25):
         cast.characters.append(casting.group())
-    cast.resorts = [casting.place(casting.unused(lexicon.RESORTS), lexicon.RESORTS) for _ in range(2)]
+    resorts = 2 if dice.chance(0.3) else 1
+    cast.resorts = [casting.place(casting.unused(lexicon.RESORTS), lexicon.RESORTS) for _ in range(resorts)]
     for one in cast.characters:
         cast.likes[one] = dice.pick([other for other in cast.characters if other is not one])
     cast.chains = casting.chains

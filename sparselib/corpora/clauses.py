@@ -106,7 +106,7 @@ class Clause:
     modal: Modal | None = None
     negative: bool = False
     #: "whether" asks for yes or no, "where" for the setting, "how old" for the age; None asserts.
-    #: "Who" and "what" are arguments of form "question", in a clause that also has "whether" here.
+    #: "Who" is an object of form "question", in a clause that also has "whether" here.
     question: Literal["whether", "where", "how old"] | None = None
 
 

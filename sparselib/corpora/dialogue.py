@@ -1,7 +1,6 @@
 """Patterns of direct speech: questions with their answers, and remarks. Only single people talk."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from sparselib.corpora import events, facts, lexicon
 from sparselib.corpora.cast import Character
@@ -9,30 +8,22 @@ from sparselib.corpora.clauses import Clause, Entity, Mention, Quotation
 from sparselib.corpora.stage import Stage
 
 
-class Question(NamedTuple):
-    """What has been asked, for the sentence that answers it."""
-
-    asker: Character
-    asked: Character
-    topic: Character
-    fact: str
-
-
 def listeners(stage: Stage, speaker: Character) -> list[Character]:
     return [other for other in stage.present if speaker.speaks and other.speaks and other is not speaker]
 
 
-def ask(stage: Stage, asker: Character) -> tuple[Question, Quotation]:
-    """One person asks another for a fact about anybody but the asker."""
+def ask(stage: Stage, asker: Character) -> Quotation:
+    """One person asks another for a fact about anybody but the asker. The answer follows."""
     asked = stage.dice.pick(listeners(stage, asker))
     topic = asked if stage.dice.chance(0.6) else stage.dice.pick([who for who in stage.present if who is not asker])
-    question = Question(asker, asked, topic, facts.choose(stage, topic))
+    fact = facts.choose(stage, topic)
     vocative = stage.named(asked.entity) if stage.dice.chance(0.3) else None
     with stage.conversation(asker.entity, asked.entity):
-        words = _wording(stage, topic, question.fact)
+        words = _wording(stage, topic, fact)
     speaker = stage.mention(asker.entity)
     addressee = None if vocative else stage.mention(asked.entity)
-    return question, Quotation(words, "ask", speaker, stage.tense, addressee, vocative)
+    stage.sequel = lambda stage: answer(stage, asked, asker, topic, fact)
+    return Quotation(words, "ask", speaker, stage.tense, addressee, vocative)
 
 
 def _wording(stage: Stage, topic: Character, fact: str) -> Clause:
@@ -51,19 +42,22 @@ def _wording(stage: Stage, topic: Character, fact: str) -> Clause:
     return replace(facts.state(stage, topic, fact, subject), question="whether")
 
 
-def answer(stage: Stage, question: Question) -> Quotation:
-    with stage.conversation(question.asked.entity, question.asker.entity):
-        words = facts.state(stage, question.topic, question.fact)
+def answer(stage: Stage, speaker: Character, asker: Character, topic: Character, fact: str) -> Quotation:
+    with stage.conversation(speaker.entity, asker.entity):
+        words = facts.state(stage, topic, fact)
     verb = stage.dice.skewed(lexicon.ANSWERING)
-    return Quotation(words, verb, stage.mention(question.asked.entity), stage.tense)
+    return Quotation(words, verb, stage.mention(speaker.entity), stage.tense)
 
 
 def remark(stage: Stage, speaker: Character) -> Quotation:
-    """Somebody says a fact or a plan to somebody else."""
+    """Somebody says a fact, a plan or something kind to somebody else."""
     addressee = stage.dice.pick(listeners(stage, speaker))
     with stage.conversation(speaker.entity, addressee.entity):
-        if stage.dice.chance(max(0.5, stage.again)):
+        if stage.is_due or stage.dice.chance(0.5):
             words = facts.state_one(stage, stage.dice.pick(stage.present))
+        elif stage.dice.chance(0.4):
+            praise = stage.dice.skewed(lexicon.PRAISE)
+            words = Clause("be", stage.treasure(addressee), complement=praise, tense="present")
         else:
             words = events.viewed(stage, events.event(stage, speaker))
     is_exclaimed = stage.dice.chance(0.3)

@@ -77,15 +77,12 @@ def _quotation(quotation: Quotation) -> list[Token]:
     words = _clause(quotation.words)
     if quotation.vocative:
         words = [*_mention(quotation.vocative, SUBJECT), COMMA, *words]
-    else:
-        word, tag, chain = words[0]
-        words[0] = (word[0].upper() + word[1:], tag, chain)
     mark = "?" if quotation.words.question else "!" if quotation.exclaimed else ","
     return [QUOTE, *words, (mark, "PUNCT", -1), QUOTE, *_frame(quotation), STOP]
 
 
 def _frame(quotation: Quotation) -> list[Token]:
-    """ "asked Anna", but "she asked" and "Anna asked Tom"."""
+    """Inverted ("asked Anna"), but not with a pronoun ("she asked") or an addressee ("Anna asked Tom")."""
     speaker = _mention(quotation.speaker, SUBJECT)
     person, is_plural = _agreement(quotation.speaker)
     verb = (forms.finite(quotation.verb, quotation.tense, person, is_plural), "VERB", -1)
@@ -164,7 +161,7 @@ def _after_verb(clause: Clause) -> list[Token]:
 
 
 def _objects(clause: Clause) -> list[Token]:
-    """"gave Tom a cake", but "gave the sailor's cake to him" with a pronoun or a description for the cake."""
+    """What is new comes last: "gave Tom a cake", but "showed the red kettle to Tom"."""
     if clause.reflexive:
         return _mention(clause.subject, REFLEXIVE)
     if clause.object is None or _is_fronted(clause.object):
@@ -194,6 +191,7 @@ def _setting(setting: Setting) -> list[Token]:
 
 
 def _noun_phrase(phrase: NounPhrase, case: int) -> list[Token]:
+    """Of a pair, both members keep their own chains, so that the conjunction has to stand for the group."""
     if isinstance(phrase, Pair):
         joint = ("and", "CCONJ", phrase.entity.chain)
         return [*_mention(phrase.first, case), joint, *_mention(phrase.second, case)]
@@ -201,7 +199,7 @@ def _noun_phrase(phrase: NounPhrase, case: int) -> list[Token]:
 
 
 def _mention(mention: Mention, case: int) -> list[Token]:
-    """A mention: all its words have the chain of the entity, except a relative clause and the owner."""
+    """All words of a mention have the chain of its entity, save those of an owner or a relative clause in it."""
     entity, form = mention.entity, mention.form
     chain = entity.chain
     if case == REFLEXIVE or form in ("pronoun", "speaker", "addressee"):

@@ -36,20 +36,21 @@ have had had
 hear heard heard
 hide hid hidden
 hold held held
-hurt hurt hurt
 keep kept kept
 know knew known
 lie lay lain
+light lit lit
 lose lost lost
 make made made
+meet met met
 read read read
 ride rode ridden
-ring rang rung
 rise rose risen
 run ran run
 saw sawed sawn
 say said said
 see saw seen
+set set set
 sell sold sold
 send sent sent
 sew sewed sewn
@@ -65,6 +66,7 @@ stand stood stood
 steal stole stolen
 swim swam swum
 think thought thought
+tear tore torn
 throw threw thrown
 wear wore worn
 weave wove woven
@@ -72,8 +74,7 @@ write wrote written
 """.strip().splitlines()
     )
 }
-_PLURALS = {"mouse": "mice", "goose": "geese", "wolf": "wolves", "loaf": "loaves", "leaf": "leaves", "knife": "knives"}
-_PLURALS |= {"shelf": "shelves", "fish": "fish", "sheep": "sheep", "deer": "deer", "trout": "trout", "eel": "eels"}
+_PLURALS = {"mouse": "mice", "leaf": "leaves", "fish": "fish", "sheep": "sheep", "deer": "deer", "trout": "trout"}
 _PLURALS |= {"salmon": "salmon", "potato": "potatoes", "trousers": "trousers", "stairs": "stairs"}
 _FINITE = {
     ("be", "past"): ("was", "were", "was", "were"),
@@ -120,10 +121,11 @@ def plural(noun: str) -> str:
 
 
 def _stem_before_vowel(verb: str) -> str:
-    """Doubles the last consonant of a short syllable: "chop", "chopping"."""
+    """Doubles the last consonant of a short stressed syllable: "chop", "chopping"."""
     *start, vowel, last = verb
-    is_short = vowel in "aeiou" and last not in "aeiouwxy" and not set(start) & set("aeiou") and start
-    return verb + last if is_short else verb
+    is_short = vowel in "aeiou" and last not in "aeiouwxy"
+    is_stressed = verb == "forget" or not set(start) & set("aeiou")
+    return verb + last if is_short and is_stressed else verb
 
 
 @cache

@@ -13,21 +13,21 @@ from sparselib.corpora.lexicon import Trade
 from sparselib.corpora.stage import Stage
 
 
-def _do(stage: Stage, trade: Trade, subject: NounPhrase, **features) -> Clause:
+def _do(stage: Stage, trade: Trade, subject: NounPhrase) -> Clause:
     """Something that the table of a trade or a mood allows."""
     if trade.deeds and (not trade.alone or stage.dice.chance(0.7)):
         verb, objects = stage.dice.skewed(trade.deeds)
-        return Clause(verb, subject, stage.passing(stage.dice.skewed(objects)), tense=stage.tense, **features)
-    return Clause(stage.dice.skewed(trade.alone), subject, tense=stage.tense, **features)
+        return Clause(verb, subject, stage.passing(stage.dice.skewed(objects)), tense=stage.tense)
+    return Clause(stage.dice.skewed(trade.alone), subject, tense=stage.tense)
 
 
 def work(stage: Stage, who: Character, subject: NounPhrase | None = None) -> Clause:
     """What the profession or the species is known for, often where it is done."""
-    deed = _do(stage, who.trade, subject or stage.mention(who.entity), manner=_manner(stage, 0.15))
+    deed = _do(stage, who.trade, subject or stage.mention(who.entity))
     if not stage.dice.chance(0.5):
         return deed
     stage.whereabouts[who] = who.workplace
-    stage.tell(who.entity, "workplace")
+    stage.remind(who.entity, "workplace")
     return replace(deed, setting=stage.at(who.workplace))
 
 
@@ -45,7 +45,7 @@ def _go(stage: Stage, who: Character, goal: Place, subject: NounPhrase | None) -
     subject = subject or stage.mention(who.entity)
     for fact, place in (("home", who.home), ("workplace", who.workplace)):
         if goal is place:
-            stage.tell(who.entity, fact)
+            stage.remind(who.entity, fact)
     stage.whereabouts[who] = goal
     return Clause(stage.dice.skewed(lexicon.TRAVEL), subject, setting=stage.to(goal), tense=stage.tense)
 
@@ -65,10 +65,11 @@ def give(stage: Stage, who: Character, subject: NounPhrase | None = None) -> Cla
     other = stage.someone_else(who)
     if other is None or not who.trade.gifts:
         return encounter(stage, who, subject)
-    subject, recipient = subject or stage.mention(who.entity), stage.companion(other)
+    subject = subject or stage.mention(who.entity)
     if stage.dice.chance(0.35):
-        return Clause("show", subject, stage.treasure(who), recipient, tense=stage.tense)
-    gift = stage.passing(stage.dice.skewed(who.trade.gifts))
+        treasure = stage.treasure(who)
+        return Clause("show", subject, treasure, stage.companion(other), tense=stage.tense)
+    recipient, gift = stage.companion(other), stage.passing(stage.dice.skewed(who.trade.gifts))
     return Clause(stage.dice.skewed(lexicon.GIVING), subject, gift, recipient, tense=stage.tense)
 
 
@@ -83,18 +84,13 @@ def care(stage: Stage, who: Character, subject: NounPhrase | None = None) -> Cla
     """Something done to oneself."""
     verb = stage.dice.skewed(lexicon.SELF_CARE[who.kind])
     subject = subject or stage.mention(who.entity)
-    manner, setting = _manner(stage, 0.3), here(stage, who)
-    return Clause(verb, subject, reflexive=True, manner=manner, setting=setting, tense=stage.tense)
+    return Clause(verb, subject, reflexive=True, setting=here(stage, who), tense=stage.tense)
 
 
 def here(stage: Stage, who: Character) -> Setting | None:
     """Where the story last took this character."""
     place = stage.whereabouts.get(who)
     return stage.at(place) if place and stage.dice.chance(0.35) else None
-
-
-def _manner(stage: Stage, probability: float) -> str | None:
-    return stage.dice.skewed(lexicon.MANNERS) if stage.dice.chance(probability) else None
 
 
 def mood_and_deed(stage: Stage, who: Character, deed_first: bool) -> tuple[Clause, Clause]:
@@ -109,13 +105,13 @@ def mood_and_deed(stage: Stage, who: Character, deed_first: bool) -> tuple[Claus
 
 
 def scenery(stage: Stage) -> Clause:
-    """Weather and bells, for the background."""
+    """The weather, for a background."""
     noun = stage.dice.skewed(list(lexicon.SCENERY))
     aspect = "progressive" if stage.dice.chance(0.7) else "simple"
     return Clause(lexicon.SCENERY[noun], stage.world(noun), tense=stage.tense, aspect=aspect)
 
 
-#: The likelier, the more often it is listed.
+#: The likelier an event, the more often it is listed.
 EVENTS = [work, work, work, travel, encounter, encounter, give, keep, keep, care]
 
 
@@ -124,18 +120,17 @@ def event(stage: Stage, who: Character, subject: NounPhrase | None = None) -> Cl
 
 
 def viewed(stage: Stage, clause: Clause) -> Clause:
-    """The same event, perhaps denied, intended, possible, under way, over or yet to come. Who travelled is there."""
-    dice = stage.dice
+    """The same event in a certain manner, denied, intended, possible, under way, over or yet to come."""
+    dice, is_state = stage.dice, clause.verb in lexicon.STATES
+    if not is_state and dice.chance(0.2):
+        clause = replace(clause, manner=dice.skewed(lexicon.MANNERS))
     if clause.setting and clause.setting.relation == "to":
-        return clause
+        return clause  # who travelled is there
     if dice.chance(0.45):
-        frequency = dice.skewed(lexicon.FREQUENCIES) if dice.chance(0.35) else None
-        return replace(clause, frequency=frequency) if frequency else clause
+        return replace(clause, frequency=dice.skewed(lexicon.FREQUENCIES)) if dice.chance(0.4) else clause
     view = dice.skewed(["progressive", "negative", "perfect", "want", "can", "prospective", "must"])
     if view == "negative":
         return replace(clause, negative=True, manner=None)
     if view in ("want", "can", "must"):
         return replace(clause, modal=view)
-    if view == "progressive" and clause.verb in lexicon.STATES:
-        return clause
-    return replace(clause, aspect=view)
+    return clause if is_state and view == "progressive" else replace(clause, aspect=view)

@@ -13,10 +13,7 @@ from sparselib.corpora.stage import Stage
 
 
 def _noun(stage: Stage, who: Character, subject: NounPhrase) -> Clause:
-    adjective = None
-    if stage.dice.chance(0.5):
-        stage.tell(who.entity, "trait")
-        adjective = who.entity.trait
+    adjective = who.entity.trait if stage.dice.chance(0.5) else None
     return Clause("be", subject, complement=Mention(who.entity, "indefinite", adjective), tense=stage.tense)
 
 
@@ -37,7 +34,7 @@ def _workplace(stage: Stage, who: Character, subject: NounPhrase) -> Clause:
 
 
 def _treasure(stage: Stage, who: Character, subject: NounPhrase) -> Clause:
-    if (who.treasure, "trait") not in stage.told:
+    if (who.entity, "treasure") not in stage.told:
         return Clause("have", subject, stage.introduced(who.treasure), tense=stage.tense)
     verb = stage.dice.pick(lexicon.OWNING)
     return Clause(verb, subject, stage.described(who.treasure), tense=stage.tense)
@@ -48,17 +45,16 @@ def _liking(stage: Stage, who: Character, subject: NounPhrase) -> Clause:
     return Clause(verb, subject, stage.mention(stage.cast.likes[who].entity), tense=stage.tense)
 
 
+#: The more telling ones first.
 FACTS: dict[str, Callable[[Stage, Character, NounPhrase], Clause]] = {
     "home": _home,
     "treasure": _treasure,
-    "workplace": _workplace,
     "age": _age,
+    "liking": _liking,
+    "workplace": _workplace,
     "noun": _noun,
     "trait": _trait,
-    "liking": _liking,
 }
-
-
 #: Those that tell one character from another in a relative clause: "the baker who lived by the mill".
 RELATIVES = ("home", "treasure", "workplace")
 
@@ -78,11 +74,14 @@ def known_of(stage: Stage, who: Character) -> list[str]:
 
 
 def choose(stage: Stage, who: Character, among: Collection[str] = FACTS.keys()) -> str:
-    """A fact to state, one that has been told before with the probability that the stage has for it."""
+    """A fact to state: preferably one that was told some sentences ago, and certainly an old one when that is due."""
     known = [fact for fact in known_of(stage, who) if fact in among]
     told = [fact for fact in known if (who.entity, fact) in stage.told]
-    new = [fact for fact in known if (who.entity, fact) not in stage.told]
-    return stage.dice.pick((told or new) if stage.dice.chance(stage.again) else (new or told))
+    new = [fact for fact in known if fact not in told]
+    distant = [fact for fact in told if stage.sentence - stage.told[who.entity, fact] > 2]
+    if stage.is_due:
+        return stage.dice.skewed(distant or told or new)
+    return stage.dice.skewed((distant or new or told) if stage.dice.chance(0.6) else (new or distant or told))
 
 
 def state(stage: Stage, who: Character, fact: str, subject: NounPhrase | None = None) -> Clause:

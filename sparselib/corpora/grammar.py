@@ -13,7 +13,7 @@ from sparselib.corpora.documents import Document
 
 
 def write_documents(seed: int) -> Iterator[Document]:
-    """An endless stream of documents."""
+    """An endless stream of documents, tagged and with coreference chains, some of which have a single mention."""
     dice = Dice(seed)
     while True:
         yield Document([english.sentence(utterance) for utterance in story.tell(dice)])

@@ -47,7 +47,7 @@ cook:       kitchen  | hum taste   | cook soup rice; fry fish egg; peel onion po
 gardener:   garden   | dig rest    | plant rose tulip; water flower tree; cut branch; pull weed | rose tulip
 painter:    studio   | dream paint | paint portrait landscape; mix colour; draw face tree; frame picture | picture brush
 fisher:     pier     | row wait    | catch trout crab herring; mend net; smoke eel; paint boat | trout crab
-carpenter:  workshop | whistle saw | saw plank board; build cupboard bed bench; sharpen chisel; glue drawer | bench stool
+carpenter:  workshop | whistle saw | saw plank board; build cupboard bed bench; glue drawer | bench stool
 musician:   theatre  | sing bow    | play violin flute trumpet; practise melody; tune guitar piano | flute ticket
 writer:     attic    | think dream | write novel poem letter; invent story; tear page; buy ink | poem novel
 hunter:     hut      | wait creep  | track deer boar; set trap; sharpen arrow; light fire | arrow pelt
@@ -57,7 +57,7 @@ student:    college  | read study  | write essay exam; study grammar history; bo
 nurse:      clinic   | smile listen| bandage hand knee; wash towel; boil needle; fold sheet | pill bandage
 messenger:  office   | run ride    | deliver parcel letter; carry message; seal envelope; saddle mule | letter parcel
 merchant:   stall    | shout count | sell carpet spice silk; weigh gold; count coin; buy pepper | coin carpet
-shepherd:   meadow   | yodel rest  | guard sheep lamb; shear sheep; carve pipe; make cheese | cheese pipe
+shepherd:   meadow   | sing rest   | guard sheep lamb; shear sheep; carve pipe; make cheese | cheese pipe
 miner:      mine     | dig cough   | dig coal copper; push cart; break rock; load wagon | crystal stone
 soldier:    fortress | march wait  | polish boot sword; guard gate wall; raise flag; load cannon | medal sword
 judge:      court    | nod think   | sign contract; read law report; write verdict; open file | report pen
@@ -65,7 +65,7 @@ weaver:     cottage  | hum sit     | weave carpet cloth; spin wool; dye yarn; wa
 innkeeper:  inn      | laugh talk  | pour beer wine; wipe glass plate; serve stew; fill jug | beer stew
 potter:     cellar   | hum paint   | shape clay bowl; fire jug pot; paint plate tile; break bowl | bowl jug
 pilot:      airport  | wave wait   | fly plane glider; check engine; study map; read instrument | map ticket
-librarian:  library  | read whisper| sort book newspaper; stamp card; dust shelf; repair atlas | book atlas
+librarian:  library  | read whisper| sort book newspaper; stamp card; dust volume; repair atlas | book atlas
 beekeeper:  orchard  | hum whistle | collect honey wax; open hive; plant clover; pick apple | honey apple
 engineer:   factory  | think count | repair engine machine; draw plan; test turbine; oil wheel | plan screw
 astronomer: dome     | dream wait  | observe star planet comet; draw map; clean lens; measure distance | map lens
@@ -117,7 +117,10 @@ Irene Olga Stella Diana Flora""".split()
 MEN = """Tom Peter Paul Karl Max Leo Felix Oscar Jan Hugo Anton David Emil Simon Victor Bruno Martin Adam Louis Robert
 Arthur Henry Otto Walter""".split()
 #: Names of animals by gender.
-PETS = {"masculine": "Rex Caesar Nero Bruin Pluto Hector".split(), "feminine": "Bella Luna Daisy Molly Minka Cleo".split()}
+PETS = {
+    "masculine": "Rex Caesar Nero Bruin Pluto Hector".split(),
+    "feminine": "Bella Luna Daisy Molly Minka Cleo".split(),
+}
 
 #: Homes, where people and animals live.
 HOMES = _places("""
@@ -168,15 +171,16 @@ AGES = {
 
 #: What one being does to another, by what the agent is.
 ENCOUNTERS = {
-    "person": "see greet visit help meet thank call remember follow hug invite".split() + ["wait for", "listen to"],
-    "animal": "see follow watch find chase avoid".split() + ["wait for", "look at"],
+    "person": [*"see greet visit help meet thank call remember follow hug invite".split(), "wait for", "listen to"],
+    "animal": [*"see follow watch find chase avoid".split(), "wait for", "look at"],
 }
+THANKING = ["thank", "hug", "smile at"]
 LOSING = ["lose", "hide", "forget"]
 KEEPING = ["clean", "carry", "hide", "admire", "hold", "touch", "paint", "look at", "think of"]
 PLAYING = ["hide", "carry", "chew", "guard", "play with", "look at"]
 GIVING = "give show bring send offer sell".split()
 TRAVEL = "walk go run hurry return come ride".split()
-SELF_CARE = {"person": "wash hurt dress warm comb".split(), "animal": "wash warm scratch hide shake".split()}
+SELF_CARE = {"person": "wash dress warm comb hide".split(), "animal": "wash warm scratch hide shake".split()}
 LIKING = ["like", "love", "admire", "trust"]
 OWNING = ["have", "own", "love", "keep"]
 BELIEF = ["know", "say", "think", "believe", "remember", "hear"]
@@ -184,19 +188,28 @@ TOGETHER = "talk laugh sing dance rest wait".split()
 ANSWERING = ["answer", "say", "reply"]
 EXCLAIMING = ["shout", "say", "cry", "whisper"]
 #: Things of the world that set a scene, and what they do.
-SCENERY = {"sun": "shine", "wind": "blow", "rain": "fall", "snow": "fall", "moon": "rise", "storm": "rage", "fog": "lift"}
+SCENERY = {
+    "sun": "shine",
+    "wind": "blow",
+    "rain": "fall",
+    "snow": "fall",
+    "moon": "rise",
+    "storm": "rage",
+    "fog": "lift",
+}
 
-MANNERS = "slowly quietly carefully quickly happily calmly eagerly loudly secretly badly proudly".split()
+MANNERS = "slowly quietly carefully quickly happily calmly eagerly secretly proudly patiently".split()
 FREQUENCIES = "often always sometimes still never again".split()
 #: When a thing happens once, and when it may go on.
 MOMENTS = ["then", "soon", "later", "suddenly", "one day", "afterwards", "finally"]
 TIMES_OF_DAY = ["in the morning", "in the evening", "at night", "at noon", "every day", "in the afternoon"]
 SEASONS = ["in winter", "in summer", "in spring", "in autumn"]
+PRAISE = "beautiful wonderful lovely expensive".split()
 OBJECT_TRAITS = "small new big beautiful strange little old expensive".split()
 
 #: Nouns that are not counted.
-MASS = set("""bread dough flour wheat medicine rice soup sauce ink cloth iron grammar history gold silk pepper cheese
-coal copper wool yarn beer wine stew clay honey wax clover milk hay water grass corn meat juice tea lemonade law""".split())
+MASS = """bread dough flour wheat medicine rice soup sauce ink cloth iron grammar history gold silk pepper cheese coal
+copper wool yarn beer wine stew clay honey wax clover milk hay water grass corn meat juice tea lemonade law""".split()
 #: Nouns that have no singular here.
 PLURAL_ONLY = {"trousers", "stairs"}
 #: Verbs of seeing and knowing, which have no progressive.

@@ -51,7 +51,8 @@ def introduction(stage: Stage, who: Character) -> Utterance:
 
 
 def _first(stage: Stage, who: Character, form: Form) -> Mention:
-    stage.tell(who.entity, "noun")
+    for fact in ("noun", "trait"):
+        stage.tell(who.entity, fact)
     introduced = stage.introduced(who.entity)
     return replace(introduced, form=form) if who.entity.name else introduced
 
@@ -66,7 +67,7 @@ def contrast(stage: Stage, who: Character) -> Utterance:
     other = stage.someone_else(who)
     shared = facts.known_of(stage, other) if other else []
     name = facts.choose(stage, who)
-    if name not in shared:
+    if name not in shared or (name == "home" and who.home is other.home):
         return facts.state(stage, who, name)
     first = facts.state(stage, who, name)
     return Coordination(first, stage.dice.pick(["but", "and"]), facts.state(stage, other, name))
@@ -98,12 +99,14 @@ def finding(stage: Stage, who: Character) -> Utterance:
 
 
 def search(stage: Stage, who: Character) -> Utterance:
-    """In vain. "It" would be the seeker where that is an unnamed animal."""
+    """In vain, but something may come of it. "It" would be the seeker where that is an unnamed animal."""
     if who.entity.gender == "neuter" and not who.entity.plural:
         return keeping(stage, who)
     first = Clause("look for", stage.mention(who.entity), stage.treasure(who), tense=stage.tense)
     first = _timed(stage, first)
     subject, item = stage.mention(who.entity), stage.mention(who.treasure)
+    if stage.recalls and stage.dice.chance(0.6):
+        stage.sequel = lambda stage: finding(stage, who)
     return Coordination(first, "but", Clause("find", subject, item, tense=stage.tense, modal="can", negative=True))
 
 
@@ -115,8 +118,10 @@ def distinction(stage: Stage, who: Character) -> Utterance:
 
 
 def concession(stage: Stage, who: Character) -> Utterance:
-    """The colour of an animal is nothing that it could do something in spite of."""
-    although = facts.state_one(stage, who, ("age", "trait") if who.kind == "person" else ("age",))
+    """Something done at that age."""
+    if not who.age:
+        return happening(stage, who)
+    although = facts.state(stage, who, "age")
     return Subordination(_happens(stage, who), "although", although, fronted=True)
 
 
@@ -124,21 +129,28 @@ def report(stage: Stage, who: Character) -> Utterance:
     """What one knows or says of another."""
     other = stage.someone_else(who) or who
     verb, subject = stage.dice.skewed(lexicon.BELIEF), stage.mention(who.entity)
-    is_fact = stage.dice.chance(max(0.6, stage.again))
+    is_fact = stage.is_due or stage.dice.chance(0.6)
     content = facts.state_one(stage, other) if is_fact else _happens(stage, other)
     return Clause(verb, subject, content=content, tense=stage.tense)
 
 
 def affection(stage: Stage, who: Character) -> Utterance:
-    """Whom one likes is a reason for a gift."""
+    """Whom one likes is a reason for a gift, for which thanks may follow."""
     liked = stage.cast.likes[who]
-    if liked not in stage.present or not who.trade.gifts:
-        return happening(stage, who)
+    if liked not in stage.present or not who.trade.gifts or who.entity.gender == liked.entity.gender:
+        return happening(stage, who)  # two of one gender need too many names for it
     reason = facts.state(stage, who, "liking")
     subject, recipient = stage.mention(who.entity), stage.mention(liked.entity)
     gift = stage.passing(stage.dice.skewed(who.trade.gifts))
     deed = Clause(stage.dice.skewed(lexicon.GIVING), subject, gift, recipient, tense=stage.tense)
+    if stage.recalls and stage.dice.chance(0.5):
+        stage.sequel = lambda stage: thanks(stage, liked, who)
     return Subordination(deed, "because", reason, fronted=True)
+
+
+def thanks(stage: Stage, who: Character, giver: Character) -> Utterance:
+    subject, object_ = stage.mention(who.entity), stage.mention(giver.entity)
+    return Clause(stage.dice.pick(lexicon.THANKING), subject, object_, tense=stage.tense)
 
 
 def happening(stage: Stage, who: Character) -> Utterance:
@@ -158,13 +170,13 @@ def moment(stage: Stage, who: Character) -> Utterance:
     other = stage.someone_else(who) or who
     arrival = events.go_home if stage.dice.chance(0.5) else events.travel
     background = events.scenery(stage) if stage.dice.chance(0.3) else arrival(stage, who)
-    return Subordination(_happens(stage, other), "when", background, fronted=True)
+    return Subordination(events.event(stage, other), "when", background, fronted=True)
 
 
 def meanwhile(stage: Stage, who: Character) -> Utterance:
     other = stage.someone_else(who) or who
     background = replace(events.work(stage, who), aspect="progressive")
-    return Subordination(_happens(stage, other), "while", background, fronted=True)
+    return Subordination(events.event(stage, other), "while", background, fronted=True)
 
 
 def sequence(stage: Stage, who: Character) -> Utterance:

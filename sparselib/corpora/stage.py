@@ -3,11 +3,12 @@
 Mentions must be asked for in the order in which they will be read: whether "she" is clear depends on who came before.
 """
 
+from collections.abc import Callable
 from contextlib import contextmanager
 
 from sparselib.corpora import lexicon
 from sparselib.corpora.cast import Cast, Character, Place, draw_cast
-from sparselib.corpora.clauses import Entity, Form, Mention, Pair, Setting, Tense
+from sparselib.corpora.clauses import Entity, Form, Mention, Pair, Setting, Tense, Utterance
 from sparselib.corpora.dice import Dice
 
 
@@ -32,26 +33,42 @@ class Stage:
         self.now: list[Entity] = []
         #: Characters that this sentence has called by name.
         self.called: set[Entity] = set()
-        #: Who says "I" and who is "you" in the speech being written.
+        #: Who says "I" and who is "you" in the speech being written, and which of them it has mentioned so. They
+        #: are no rivals of a third person before the next sentence.
         self.parts: dict[Entity, Form] = {}
-        self.told: set[tuple[Entity, str]] = set()
-        #: How likely a fact to be stated is one that has been told before.
-        self.again = 0.5
-        #: Whether this sentence repeats a fact, and how many sentences before it did not.
+        self.in_person: list[Entity] = []
+        #: The number of the sentence in which a fact was last told.
+        self.told: dict[tuple[Entity, str], int] = {}
+        self.sentence = 0
+        #: What the next sentence must be: an answer, thanks.
+        self.sequel: Callable[[Stage], Utterance] | None = None
+        #: Whether this sentence states a fact again, and how many sentences before it did not. The first
+        #: sentences have nothing to repeat but each other.
         self.recalls = False
-        self.since_recall = 0
+        self.since_recall = -2
 
     def end_sentence(self) -> None:
-        self.before, self.now = self.now, []
+        self.before, self.now, self.in_person = self.now + self.in_person, [], []
         self.called.clear()
+        self.sentence += 1
         self.since_recall = 0 if self.recalls else self.since_recall + 1
         self.recalls = False
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to repeat a fact."""
+        return self.since_recall >= 2
+
     def tell(self, entity: Entity, fact: str) -> None:
         """Notes that this sentence states a fact about an entity."""
-        if (entity, fact) in self.told:
+        if self.told.get((entity, fact), self.sentence) < self.sentence:
             self.recalls = True
-        self.told.add((entity, fact))
+        self.told[entity, fact] = self.sentence
+
+    def remind(self, entity: Entity, fact: str) -> None:
+        """Notes that this sentence implies a fact, which nobody could tell from it who did not know it."""
+        if (entity, fact) in self.told:
+            self.tell(entity, fact)
 
     @contextmanager
     def conversation(self, speaker: Entity, addressee: Entity):
@@ -62,19 +79,21 @@ class Stage:
         self.parts, self.tense = {}, tense
 
     def is_clear(self, entity: Entity) -> bool:
-        """Whether a pronoun can only mean this entity: fresh in mind, and nothing else there agrees with it."""
-        kind, fresh = _agreement(entity), False
-        for recent in (self.before, self.now):
-            for other in recent:
-                if other is entity:
-                    fresh = True
-                elif _agreement(other) == kind:
-                    return False
-        return fresh
+        """Whether a pronoun can only mean this entity: nothing else agrees with it that is as fresh in mind.
+
+        What this sentence has mentioned is fresher than what the sentence before did.
+        """
+        kind = _agreement(entity)
+        if any(other is not entity and _agreement(other) == kind for other in self.now):
+            return False
+        if entity in self.now:
+            return True
+        return entity in self.before and all(other is entity or _agreement(other) != kind for other in self.before)
 
     def mention(self, entity: Entity, unsaid: str | None = None) -> Mention:
         """A character, by pronoun, name or description, leaving unsaid what is about to be stated."""
         if entity in self.parts:
+            self.in_person.append(entity)
             return Mention(entity, self.parts[entity])
         repeated = entity in self.now
         if self.is_clear(entity) and (repeated or self.dice.chance(0.7)):
@@ -95,12 +114,8 @@ class Stage:
     def described(self, entity: Entity, precision: float = 0.5) -> Mention:
         """A definite description, with the adjective at the probability ``precision``."""
         self.now.append(entity)
-        if entity.name:
-            self.tell(entity, "noun")
-        if not self.dice.chance(precision):
-            return Mention(entity, "definite")
-        self.tell(entity, "trait")
-        return Mention(entity, "definite", entity.trait)
+        adjective = entity.trait if self.dice.chance(precision) else None
+        return Mention(entity, "definite", adjective)
 
     def belonging(self, entity: Entity, owner: Entity, fact: str) -> Mention:
         """Something that somebody owns: "it", "her red kettle", "the baker's kettle" or "the red kettle"."""
@@ -121,15 +136,15 @@ class Stage:
     def introduced(self, entity: Entity) -> Mention:
         """A first mention: "a red kettle"."""
         self.now.append(entity)
-        self.tell(entity, "trait")
         return Mention(entity, "indefinite", entity.trait)
 
     def treasure(self, who: Character) -> Mention:
         return self.belonging(who.treasure, who.entity, "treasure")
 
     def companion(self, who: Character) -> Mention:
-        """A character that takes part; an animal now and then as its owner's."""
-        if who.owner and who.entity not in self.now and who.owner in self.present and self.dice.chance(0.3):
+        """A character that takes part; an animal now and then as the one that somebody has."""
+        is_free = who.entity not in self.now
+        if who.owner and is_free and (who.owner.entity, "animal") in self.told and self.dice.chance(0.4):
             return self.belonging(who.entity, who.owner.entity, "animal")
         return self.mention(who.entity)
 

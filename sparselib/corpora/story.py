@@ -1,4 +1,4 @@
-"""What is said next: introductions first, then patterns of narration and dialogue in a mixture full of repeated facts."""
+"""What is said next: introductions first, then narration and dialogue in a mixture full of repeated facts."""
 
 from collections.abc import Iterator
 
@@ -8,63 +8,55 @@ from sparselib.corpora.clauses import Utterance
 from sparselib.corpora.dice import Dice
 from sparselib.corpora.stage import Stage
 
-#: Sentences that can always repeat a fact. The likelier a pattern, the more often it is listed.
-REMINDERS = [
-    narration.fact,
-    narration.fact,
-    narration.contrast,
+#: Sentences that state a fact, one that has been told before when the stage asks for it.
+REMINDERS = [narration.fact, narration.contrast, narration.report]
+#: The likelier a pattern, the more often it is listed.
+PATTERNS = [
+    *REMINDERS,
+    narration.happening,
+    narration.happening,
+    narration.happening,
     narration.homecoming,
     narration.keeping,
-    narration.distinction,
-    narration.concession,
-    narration.report,
-    narration.report,
-]
-#: Sentences that move the story on, and may repeat facts on the way.
-EVENTS = [
-    narration.happening,
-    narration.happening,
-    narration.happening,
-    narration.sequence,
-    narration.mood,
-    narration.affection,
-    narration.moment,
-    narration.meanwhile,
-    narration.together,
     narration.finding,
     narration.search,
+    narration.distinction,
+    narration.concession,
+    narration.affection,
+    narration.mood,
+    narration.moment,
+    narration.meanwhile,
+    narration.sequence,
+    narration.together,
 ]
 
 
 def tell(dice: Dice) -> Iterator[Utterance]:
-    """One document: 8 to 20 sentences, of which every third at the latest repeats a fact."""
+    """One document: 8 to 20 sentences. From the fifth on, every third at the latest repeats a fact."""
     stage = Stage(dice)
     waiting = list(stage.cast.characters)
-    question = None
     for left in range(dice.between(8, 20), 0, -1):
-        if question:
-            yield dialogue.answer(stage, question)
-            question = None
-        elif waiting and (len(stage.present) < 2 or dice.chance(0.4)):
+        if sequel := stage.sequel:
+            stage.sequel = None
+            yield sequel(stage)
+        elif len(stage.present) < 2 or (waiting and not stage.is_due and dice.chance(0.4)):
             yield narration.introduction(stage, waiting.pop(0))
         else:
-            question, utterance = _go_on(stage, may_ask=left > 1)
-            yield utterance
+            yield _go_on(stage, is_last=left == 1)
         stage.end_sentence()
 
 
-def _go_on(stage: Stage, may_ask: bool) -> tuple[dialogue.Question | None, Utterance]:
-    """The next sentence about those on stage, and the question in it."""
+def _go_on(stage: Stage, is_last: bool) -> Utterance:
+    """The next sentence about those on stage. There is time for a question if the answer comes before a fact is due."""
     dice, who = stage.dice, _focus(stage)
-    is_due = stage.since_recall >= 2
-    stage.again = 1.0 if is_due else 0.6
-    if dialogue.listeners(stage, who) and dice.chance(0.2):
-        if may_ask and not is_due and dice.chance(0.6):
-            return dialogue.ask(stage, who)
-        return None, dialogue.remark(stage, who)
-    if not is_due and stage.fresh_pair():
-        return None, narration.together(stage, who)
-    return None, dice.pick(REMINDERS if is_due or dice.chance(0.35) else EVENTS)(stage, who)
+    if dialogue.listeners(stage, who) and dice.chance(0.25):
+        may_ask = stage.since_recall <= 0 and not is_last
+        return dialogue.ask(stage, who) if may_ask and dice.chance(0.6) else dialogue.remark(stage, who)
+    if stage.is_due:
+        return dice.pick(REMINDERS)(stage, who)
+    if stage.fresh_pair() and dice.chance(0.6):
+        return narration.together(stage, who)
+    return dice.pick(PATTERNS)(stage, who)
 
 
 def _focus(stage: Stage) -> Character:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from sparselib.checks import Lengths, at_least, checked_lengths, one_of
+from sparselib.checks import SentenceLengths, at_least, checked_lengths, one_of
 from sparselib.masks.pattern import Pattern, union
 
 
@@ -26,7 +26,7 @@ def _cross(position: int) -> Pattern:
     return attends
 
 
-def sequence_globals(lengths: Lengths, which: str) -> Pattern:
+def sequence_globals(lengths: SentenceLengths, which: str) -> Pattern:
     """Row and column of each sentence's first token, or of its first and its last *real* token.
 
     `lengths`: `[B]` real tokens per sentence; `which`: "first" or "first_last". (The reference code takes the

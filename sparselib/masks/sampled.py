@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Generator, Tensor
 
-from sparselib.checks import Lengths, at_least, checked_lengths, one_of
+from sparselib.checks import SentenceLengths, at_least, checked_lengths, one_of
 from sparselib.masks.global_tokens import sequence_globals
 from sparselib.masks.local import sliding_window
 from sparselib.masks.pattern import Pattern, nothing, to_dense, union
 
 
-def longformer(globals_: int, lengths: Lengths, generator: Generator) -> Pattern:
+def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) -> Pattern:
     """The diagonal, and rows and columns of `globals_` random positions per sentence, shared by all heads.
 
     Sparsefinder §5: "the number of random global tokens". They are drawn without replacement from the real
@@ -41,7 +41,7 @@ def longformer(globals_: int, lengths: Lengths, generator: Generator) -> Pattern
 
 def bigbird(
     random_keys: int,
-    lengths: Lengths,
+    lengths: SentenceLengths,
     heads: int,
     generator: Generator,
     random_scope: str = "uniform",
@@ -62,11 +62,11 @@ def bigbird(
     return union(_band_and_border(lengths), drawn)
 
 
-def _band_and_border(lengths: Lengths) -> Pattern:
+def _band_and_border(lengths: SentenceLengths) -> Pattern:
     return union(sliding_window(3), sequence_globals(lengths, "first_last"))
 
 
-def random_keys(count: int, lengths: Lengths, heads: int, generator: Generator) -> Pattern:
+def random_keys(count: int, lengths: SentenceLengths, heads: int, generator: Generator) -> Pattern:
     """`count` distinct keys per row and head, uniform over the sentence; all of them if it is shorter.
 
     Source: Extremely Sparse Transformer, §4 (spec §11.2). Sentences of equal length share one draw.

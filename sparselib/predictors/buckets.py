@@ -13,15 +13,13 @@ class Bucketed(ABC):
     """A predictor that puts each query and key in some buckets; subclasses say in which."""
 
     @abstractmethod
-    def assign(self, q: Tensor, k: Tensor, lengths: Lengths | None = None) -> tuple[Tensor, Tensor]:
+    def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         """Buckets of the queries `Bool[B, H, Q, C]` and of the keys `Bool[B, H, K, C]`, none for padding.
 
         q, k: `[B, H, N, R]`, projected. Raises ValueError for malformed inputs or lengths.
         """
 
-    def predict(
-        self, q: Tensor, k: Tensor, *, lengths: Lengths | None = None, causal: bool = False
-    ) -> Tensor:
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """`Bool[B, H, Q, K]`: visible pairs that share a bucket. Raises ValueError as `assign` does."""
         query_buckets, key_buckets = self.assign(q, k, lengths)
         visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)

@@ -39,7 +39,7 @@ class Clustering(Bucketed):
         if not 1 <= self.top_k <= self.centroids.shape[1]:
             raise ValueError(f"top_k must be in 1..{self.centroids.shape[1]}, the clusters; got {self.top_k}")
 
-    def assign(self, q: Tensor, k: Tensor, lengths: Lengths | None = None) -> tuple[Tensor, Tensor]:
+    def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         """`[B, H, Q, R]`, `[B, H, K, R]` -> `Bool[B, H, Q, C]`, `Bool[B, H, K, C]`; rank-aligned: k * C."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
@@ -48,11 +48,21 @@ class Clustering(Bucketed):
         centroids = matching_centroids(self.centroids, tokens)
         # argmin ||x - c||² = argmax x.c - ||c||² / 2: the token's own norm is the same for every centroid.
         closeness = tokens.vectors @ centroids.mT - centroids.square().sum(-1)[:, None] / 2  # [B, H, N, C]
-        nearest = closeness.argsort(dim=-1, descending=True, stable=True)[..., : self.top_k]
+        nearest = _best(closeness, self.top_k)
         if self.match == "intersection":
             return membership(nearest, centroids.shape[1], tokens.real)
         rank = torch.arange(self.top_k, device=nearest.device)
         return membership(nearest + centroids.shape[1] * rank, centroids.shape[1] * self.top_k, tokens.real)
+
+
+def _best(scores: Tensor, count: int) -> Tensor:
+    """Indices of the `count` largest scores, best first and the first among equals: -> `[..., count]`."""
+    # For the papers' counts, 1 and 2, argmax passes beat a stable sort; topk would leave ties open.
+    chosen = []
+    for _ in range(count):
+        chosen.append(scores.argmax(dim=-1, keepdim=True))
+        scores = scores.scatter(-1, chosen[-1], -torch.inf)
+    return torch.cat(chosen, dim=-1)
 
 
 def fit_centroids(points: Sequence[Tensor], clusters: int, seed: int) -> Tensor:

@@ -30,9 +30,7 @@ class Distance:
         at_least("threshold", self.threshold, 0)
         one_of("metric", self.metric, _POWER)
 
-    def predict(
-        self, q: Tensor, k: Tensor, *, lengths: Lengths | None = None, causal: bool = False
-    ) -> Tensor:
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """`[B, H, Q, R]`, `[B, H, K, R]` -> `Bool[B, H, Q, K]`.
 
         Raises ValueError for malformed inputs or lengths.

@@ -30,7 +30,7 @@ class Hashing(Bucketed):
         if self.buckets < 2 or self.buckets % 2:
             raise ValueError(f"buckets must be even and at least 2, got {self.buckets}")
 
-    def assign(self, q: Tensor, k: Tensor, lengths: Lengths | None = None) -> tuple[Tensor, Tensor]:
+    def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         """`[B, H, N, R]` twice -> `Bool[B, H, N, rounds * buckets]` twice, the same tensor.
 
         Raises ValueError also for unequal numbers of queries and keys.

@@ -16,7 +16,7 @@ class Tokens(NamedTuple):
     real: Tensor
 
 
-def checked_inputs(q: Tensor, k: Tensor, lengths: Lengths | None) -> tuple[Tokens, Tokens]:
+def checked_inputs(q: Tensor, k: Tensor, lengths: Lengths) -> tuple[Tokens, Tokens]:
     """Queries and keys to compute with: finite, at least float32, rid of whatever the padding held.
 
     Raises ValueError if q and k are not 4-D with the same batch, heads and dimension, hold NaN or infinite
@@ -31,7 +31,7 @@ def checked_inputs(q: Tensor, k: Tensor, lengths: Lengths | None) -> tuple[Token
     return _tokens("q", q, lengths), _tokens("k", k, lengths)
 
 
-def _tokens(name: str, x: Tensor, lengths: Lengths | None) -> Tokens:
+def _tokens(name: str, x: Tensor, lengths: Lengths) -> Tokens:
     real = real_positions(x.shape[0], x.shape[2], lengths, x.device)[:, None, :, None]
     vectors = x.detach().to(torch.promote_types(x.dtype, torch.float32)).masked_fill(~real, 0.0)
     if not vectors.isfinite().all():

@@ -20,9 +20,7 @@ class Positional(ABC):
     def pattern(self, lengths: Tensor, heads: int) -> masks.Pattern:
         """The pattern for a batch of sentences of these real lengths `[B]`."""
 
-    def predict(
-        self, q: Tensor, k: Tensor, *, lengths: Lengths | None = None, causal: bool = False
-    ) -> Tensor:
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """`[B, H, N, R]` twice -> `Bool[B, H, N, N]`.
 
         Raises ValueError for malformed inputs or lengths, and for unequal numbers of queries and keys.

@@ -27,7 +27,7 @@ class Quantization(Bucketed):
     def __post_init__(self) -> None:
         at_least("bins", self.bins, 1)
 
-    def assign(self, q: Tensor, k: Tensor, lengths: Lengths | None = None) -> tuple[Tensor, Tensor]:
+    def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         """`[B, H, Q, R]`, `[B, H, K, R]` -> `Bool[B, H, Q, R * bins]`, `Bool[B, H, K, R * bins]`."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)

@@ -25,9 +25,7 @@ class TopK:
     def __post_init__(self) -> None:
         at_least("k", self.k, 1)
 
-    def predict(
-        self, q: Tensor, k: Tensor, *, lengths: Lengths | None = None, causal: bool = False
-    ) -> Tensor:
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """`[B, H, Q, D]`, `[B, H, K, D]` -> `Bool[B, H, Q, K]`.
 
         Raises ValueError for malformed inputs or lengths.

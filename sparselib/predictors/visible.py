@@ -9,7 +9,7 @@ from sparselib.checks import Lengths, checked_lengths
 def real_positions(
     batch: int,
     positions: int,
-    lengths: Lengths | None = None,
+    lengths: Lengths = None,
     device: torch.device | str | None = None,
 ) -> Tensor:
     """`Bool[B, N]`, True where a token is real; everywhere if `lengths` is None.
@@ -20,9 +20,7 @@ def real_positions(
         return torch.ones(batch, positions, dtype=torch.bool, device=device)
     lengths = checked_lengths(lengths).to(device)
     if len(lengths) != batch:
-        raise ValueError(
-            f"lengths must hold one length for each of the {batch} sentences, got {len(lengths)}"
-        )
+        raise ValueError(f"lengths must hold one for each of {batch} sentences, got {len(lengths)}")
     if lengths.max() > positions:
         raise ValueError(f"lengths must be at most {positions}, the padded length; got {int(lengths.max())}")
     return torch.arange(positions, device=device) < lengths[:, None]
@@ -32,7 +30,7 @@ def visible_pairs(
     batch: int,
     queries: int,
     keys: int,
-    lengths: Lengths | None = None,
+    lengths: Lengths = None,
     causal: bool = False,
     device: torch.device | str | None = None,
 ) -> Tensor:

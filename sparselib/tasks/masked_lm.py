@@ -23,7 +23,7 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from sparselib.attention import Normalizer
 from sparselib.entmax import entmax15
-from sparselib.integrations.huggingface import use_attention
+from sparselib.integrations.huggingface import AttentionControl, use_attention
 from sparselib.storage import replacing
 
 IGNORED = -100
@@ -47,6 +47,14 @@ def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **ar
 def load_model(name: str | Path) -> PreTrainedModel:
     """A masked language model from the hub, or from a folder that ``save_pretrained`` made."""
     return AutoModelForMaskedLM.from_pretrained(name)
+
+
+def load_entmax_model(folder: str | Path) -> tuple[PreTrainedModel, AttentionControl]:
+    """A trained model with 1.5-entmax in every head, on the accelerator if there is one."""
+    model = load_model(folder)
+    if torch.accelerator.is_available():
+        model.to(torch.accelerator.current_accelerator())
+    return model.eval(), use_attention(model)
 
 
 def check_length(model: PreTrainedModel, length: int) -> None:

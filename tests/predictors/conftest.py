@@ -11,7 +11,7 @@ BATCH, HEADS, DIMENSION = 3, 2, 4
 
 
 class Case(NamedTuple):
-    """A batch whose padding holds NaN, in float64 so that a twin in Python floats makes the same comparisons."""
+    """A batch whose padding holds NaN; in float64, so that twins in Python floats compare alike."""
 
     q: Tensor
     k: Tensor

@@ -1,4 +1,4 @@
-"""k-means buckets against the double loop over sets of nearest centroids, and the fit against scikit-learn's."""
+"""k-means buckets against the double loop over nearest centroids, and the fit against scikit-learn's."""
 
 import numpy as np
 import pytest
@@ -38,9 +38,7 @@ def test_two_clusters_are_matched_as_sets_and_the_diagonal_is_not_forced():
     """Acceptance test 4 of the spec."""
     centroids = torch.tensor([[[0.0], [10.0], [20.0], [30.0]]])
     q = torch.tensor([4.0, 26.0]).view(1, 1, 2, 1)  # clusters (0, 1) and (3, 2)
-    k = torch.tensor([6.0, 6.0]).view(
-        1, 1, 2, 1
-    )  # clusters (1, 0): shared with the first query, in other order
+    k = torch.tensor([6.0, 6.0]).view(1, 1, 2, 1)  # clusters (1, 0): those of the first query, swapped
     assert Clustering(centroids, 2).predict(q, k)[0, 0].tolist() == [[True, True], [False, False]]
     assert not Clustering(centroids, 2, match="rank_aligned").predict(q, k).any()
 

@@ -97,9 +97,9 @@ def test_takes_inputs_that_need_gradients_in_any_float_type_and_leaves_them_alon
     assert torch.equal(q, kept)
 
 
-def test_predict_is_the_shared_buckets_of_assign(predictor):
-    if not isinstance(predictor, Bucketed):
-        pytest.skip("has no buckets")
+@pytest.mark.parametrize("name", [name for name, made in PREDICTORS.items() if isinstance(made, Bucketed)])
+def test_predict_is_the_shared_buckets_of_assign(name):
+    predictor = PREDICTORS[name]
     q, k = drawn(10)
     queries, keys = predictor.assign(q, k, [10, 6, 2])
     shared = torch.einsum("bhqc,bhkc->bhqk", queries.int(), keys.int()) > 0

@@ -21,10 +21,8 @@ def test_equals_its_loop(case, buckets, rounds):
     rotations = torch.randn(2, rounds, 8, buckets // 2, generator=generator)
 
     def edge(b, h, i, j):
-        return any(
-            bucket(case, rotations, b, h, turn, i) == bucket(case, rotations, b, h, turn, j)
-            for turn in range(rounds)
-        )
+        turns = range(rounds)
+        return any(bucket(case, rotations, b, h, t, i) == bucket(case, rotations, b, h, t, j) for t in turns)
 
     assert torch.equal(case.predict(Hashing(buckets, rounds, seed)), case.looped(edge))
 

@@ -19,11 +19,9 @@ def bins_of(x, b, h, dimension, length, bins):
 @pytest.mark.parametrize("bins", [1, 2, 3, 4, 20])
 def test_equals_its_loop(case, bins):
     def edge(b, h, i, j):
-        length = case.lengths[b]
-        return any(
-            bins_of(case.q, b, h, d, length, bins)[i] == bins_of(case.k, b, h, d, length, bins)[j]
-            for d in range(4)
-        )
+        n = case.lengths[b]
+        pairs = ((bins_of(case.q, b, h, d, n, bins), bins_of(case.k, b, h, d, n, bins)) for d in range(4))
+        return any(query_bins[i] == key_bins[j] for query_bins, key_bins in pairs)
 
     assert torch.equal(case.predict(Quantization(bins)), case.looped(edge))
 

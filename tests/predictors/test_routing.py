@@ -1,5 +1,6 @@
-"""Routing against the double loop over each centroid's sorted tokens, and its fit against one update by hand."""
+"""Routing against the double loop over each centroid's sorted tokens; its fit against one update by hand."""
 
+import functools
 import math
 
 import pytest
@@ -19,11 +20,14 @@ def takers(x, centroids, b, h, length, width):
 
 
 def looped(case, centroids, width, keep):
-    def edge(b, h, i, j):
+    @functools.cache
+    def centroids_of(side, b, h):
         length = case.lengths[b]
         size = math.ceil(length / centroids.shape[1]) if width is None else width
-        query = takers(case.q, centroids, b, h, length, size)[i]
-        key = takers(case.k, centroids, b, h, length, size)[j]
+        return takers(getattr(case, side), centroids, b, h, length, size)
+
+    def edge(b, h, i, j):
+        query, key = centroids_of("q", b, h)[i], centroids_of("k", b, h)[j]
         return bool(set(query[:keep]) & set(key[:keep]))
 
     return case.looped(edge)

@@ -1,7 +1,6 @@
 """What may be seen: real tokens, and no future ones."""
 
 import pytest
-import torch
 
 from sparselib.predictors import visible_pairs
 

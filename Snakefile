@@ -1,0 +1,24 @@
+from snakemake.utils import min_version, validate
+
+min_version("9.0")
+
+
+configfile: "config/demo.yaml"
+
+
+validate(config, "workflow/schemas/config.schema.yaml")
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/corpus.smk"
+include: "workflow/rules/masked_lm.smk"
+include: "workflow/rules/students.smk"
+include: "workflow/rules/notebooks.smk"
+include: "workflow/rules/claims.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        NOTEBOOKS,
+        f"{RESULTS}/claims.csv",

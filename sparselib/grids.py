@@ -1,0 +1,76 @@
+"""Grids of predictors: from a section of the configuration to predictors, one per combination of arguments.
+
+>>> members = expand({"sparsefinder-kmeans": {"predictor": "Clustering", "clusters": [4, 8], "top_k": 1}})
+>>> [member.arguments for member in members]
+[{'clusters': 4, 'top_k': 1}, {'clusters': 8, 'top_k': 1}]
+"""
+
+import json
+from dataclasses import dataclass, field
+from itertools import product
+
+from torch import Tensor
+
+from sparselib import predictors
+
+#: Predictors that a grid may name. Those with a seed draw anew for every layer and batch.
+SEEDED = {"Longformer", "BigBird", "Hashing"}
+CENTROIDS = {"Clustering": "kmeans", "Routing": "routing"}
+ALLOWED = {"Nothing", "Distance", "Quantization", "Clustering", "Routing", "TopK"} | SEEDED
+
+
+@dataclass(frozen=True)
+class Member:
+    """One point of a grid: a method's name, the class that predicts, and its arguments."""
+
+    method: str
+    predictor: str
+    arguments: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def setting(self) -> str:
+        """The arguments as they stand in the tables."""
+        return json.dumps(self.arguments, sort_keys=True)
+
+    def build(self, centroids: dict[str, Tensor], seed: int):
+        """The predictor itself.
+
+        Parameters
+        ----------
+        centroids : ``{"kmeans-8": [H, 8, R], "routing-8": ...}``
+            Of this layer; ``clusters`` chooses among them.
+        seed : int
+            For predictors that draw at random.
+        """
+        arguments = dict(self.arguments)
+        if self.predictor in CENTROIDS:
+            arguments["centroids"] = centroids[f"{CENTROIDS[self.predictor]}-{arguments.pop('clusters')}"]
+        if self.predictor in SEEDED:
+            arguments["seed"] = seed
+        return getattr(predictors, self.predictor)(**arguments)
+
+
+def expand(methods: dict[str, dict]) -> list[Member]:
+    """Every combination of the arguments that are lists.
+
+    Raises
+    ------
+    ValueError
+        If a method names no known predictor.
+    """
+    members = []
+    for method, section in methods.items():
+        arguments = dict(section)
+        predictor = arguments.pop("predictor", None)
+        if predictor not in ALLOWED:
+            raise ValueError(f"{method}: predictor must be one of {', '.join(sorted(ALLOWED))}; got {predictor!r}")
+        values = [value if isinstance(value, list) else [value] for value in arguments.values()]
+        members += [
+            Member(method, predictor, dict(zip(arguments, choice, strict=True))) for choice in product(*values)
+        ]
+    return members
+
+
+def cluster_counts(methods: dict[str, dict], predictor: str) -> list[int]:
+    """Numbers of clusters that the grid asks of ``"Clustering"`` or ``"Routing"``, in order."""
+    return sorted({m.arguments["clusters"] for m in expand(methods) if m.predictor == predictor})

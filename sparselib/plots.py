@@ -1,0 +1,159 @@
+"""Figures in one style: colour-blind-safe colours, every curve named, vector files beside the picture."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+from sparselib.results import METHODS, front
+
+_COLORS = dict(zip(METHODS, [*sns.color_palette("colorblind")[:7], (0.25, 0.25, 0.25)], strict=True))
+_MARKERS = dict(zip(METHODS, "osD^vP*X", strict=True))
+_LEARNED, _GOLD, _POSITION = "#f0c239", "#c0392b", "#4c9a6a"
+
+
+def use_style() -> None:
+    """The style of every figure of this repository."""
+    sns.set_theme(context="paper", style="ticks", font_scale=1.0)
+    plt.rcParams |= {
+        "figure.dpi": 100,
+        "savefig.bbox": "tight",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "legend.frameon": False,
+        "svg.hashsalt": "sparselib",
+        "pdf.fonttype": 42,
+    }
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """Write a figure as ``name.svg`` and ``name.pdf``, without the date, so that equal figures are equal files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
+
+
+def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float) -> None:
+    """Sparsity against a score: all points faint, each method's Pareto front as a line, gold sparsity dashed (Figs. 2, 4)."""
+    fronts = front(points, score)
+    for method in METHODS:
+        every, best = points[points.method == method], fronts[fronts.method == method]
+        axes.scatter(every.sparsity, every[score], s=4, color=_COLORS[method], alpha=0.15, linewidths=0, rasterized=True)
+        axes.plot(
+            best.sparsity, best[score], color=_COLORS[method], marker=_MARKERS[method], markersize=3.5,
+            markevery=max(1, len(best) // 12), linewidth=1.4, label=METHODS[method],
+        )  # fmt: skip
+    gold_line(axes, gold_sparsity)
+    axes.set_xlabel("sparsity of the predicted graph")
+
+
+def gold_line(axes: Axes, gold_sparsity: float) -> None:
+    """The sparsity of the entmax graph itself."""
+    axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.9, label=f"gold sparsity ({gold_sparsity:.3f})")
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int = 3) -> None:
+    """One legend for the whole figure, under it."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncol=columns)
+
+
+def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
+    """Recall against sparsity for every layer (row) and head (column) at one window (Figs. 8-10).
+
+    ``sweep``: rows of one window, averaged over seeds; ``gold``: ``layer``, ``head``, ``gold_sparsity``.
+    """
+    layers, heads = sweep["layer"].nunique(), sweep["head"].nunique()
+    figure, grid = plt.subplots(
+        layers, heads, figsize=(1.5 * heads + 0.6, 1.35 * layers + 0.4), sharex=True, sharey=True, squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for (layer, head), rows in sweep.groupby(["layer", "head"]):
+        axes = grid[layer, head]
+        for method in METHODS:
+            curve = rows[rows.method == method].sort_values("sparsity")
+            axes.plot(curve.sparsity, curve.recall, color=_COLORS[method], marker=_MARKERS[method], markersize=2.5,
+                      linewidth=1.0, label=METHODS[method])  # fmt: skip
+        line = gold[(gold.layer == layer) & (gold["head"] == head)]["gold_sparsity"].item()
+        axes.axvline(line, color="black", linestyle="--", linewidth=0.8, label="gold sparsity of the head")
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=7, pad=2)
+    figure.supxlabel("sparsity", fontsize=9)
+    figure.supylabel("recall", fontsize=9)
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncol=3, fontsize=8)
+    return figure
+
+
+def draw_mask(axes: Axes, mask: np.ndarray, title: str) -> None:
+    """One boolean mask ``[Q, K]``, allowed pairs dark: queries down, keys across."""
+    axes.imshow(mask, cmap=ListedColormap(["white", "#2b4c7e"]), vmin=0, vmax=1, interpolation="none")
+    axes.set(xticks=[], yticks=[])
+    axes.set_title(f"{title}\n{1 - mask.mean():.0%} sparse", fontsize=8)
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+
+
+def draw_graph(
+    axes: Axes, learned: np.ndarray, position: np.ndarray, gold: np.ndarray, words: Sequence[str] | None = None
+) -> None:
+    """A predicted graph ``[Q, K]``: position pattern green, learned part yellow, gold edges starred (Fig. 1c, 3)."""
+    picture = np.where(position, 2, np.where(learned, 1, 0))
+    axes.imshow(picture, cmap=ListedColormap(["white", _LEARNED, _POSITION]), vmin=0, vmax=2, interpolation="none")
+    row, column = gold.nonzero()
+    axes.scatter(column, row, marker="*", s=14, color="black", linewidths=0)
+    _name_positions(axes, words, len(gold))
+
+
+def draw_weights(axes: Axes, weights: np.ndarray, gold: np.ndarray, words: Sequence[str] | None = None) -> None:
+    """Attention weights ``[Q, K]`` with their nonzero cells outlined."""
+    axes.imshow(np.ma.masked_equal(weights, 0), cmap="Blues", vmin=0, vmax=1, interpolation="none")
+    row, column = gold.nonzero()
+    axes.scatter(column, row, marker="s", s=9, facecolors="none", edgecolors=_GOLD, linewidths=0.4)
+    _name_positions(axes, words, len(gold))
+
+
+def _name_positions(axes: Axes, words: Sequence[str] | None, count: int) -> None:
+    axes.set(xlim=(-0.5, count - 0.5), ylim=(count - 0.5, -0.5))
+    if words is None:
+        axes.set(xticks=[], yticks=[])
+    else:
+        axes.set_xticks(range(count), words, rotation=90, fontsize=6)
+        axes.set_yticks(range(count), words, fontsize=6)
+        axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+
+
+def draw_token_graph(axes: Axes, words: Sequence[str], edges: np.ndarray, weights: np.ndarray, marked: Sequence[bool]) -> None:
+    """A bipartite graph: queries above, keys below, a line per edge ``[Q, K]`` as dark as its weight (Fig. 5).
+
+    ``marked`` words are coloured, as are the edges between them.
+    """
+    for row, column in zip(*edges.nonzero(), strict=True):
+        both = marked[row] and marked[column]
+        axes.plot([row, column], [1, 0], color=_GOLD if both else "0.55", linewidth=1.6 if both else 0.6,
+                  alpha=0.25 + 0.75 * float(weights[row, column]), solid_capstyle="round")  # fmt: skip
+    for position, word in enumerate(words):
+        style = {"fontsize": 7, "ha": "center", "color": _GOLD if marked[position] else "black", "rotation": 90}
+        axes.text(position, 1.04, word, va="bottom", **style)
+        axes.text(position, -0.04, word, va="top", **style)
+    axes.set(xlim=(-0.6, len(words) - 0.4), ylim=(-0.05, 1.05))
+    axes.axis("off")
+
+
+def share_map(axes: Axes, shares: pd.DataFrame, title: str) -> None:
+    """Share (in percent) of each tag (rows) that falls in each cluster (columns)."""
+    sns.heatmap(
+        shares * 100, ax=axes, cmap="Blues", vmin=0, vmax=100, annot=True, fmt=".0f", annot_kws={"fontsize": 6},
+        linewidths=0.3, cbar=False,
+    )  # fmt: skip
+    axes.set(title=title, xlabel="cluster", ylabel="")
+    axes.tick_params(axis="y", rotation=0)

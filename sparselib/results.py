@@ -1,0 +1,85 @@
+"""Reading what the workflow has measured, and reducing it to the curves that figures and claims are about."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sparselib.metrics import hypervolume, pareto_front
+
+#: Tables and figures name the methods so, in this order: Sparsefinder's, learned baselines, fixed baselines.
+METHODS = {
+    "sparsefinder-distance": "Sparsefinder, distance",
+    "sparsefinder-kmeans": "Sparsefinder, k-means",
+    "sparsefinder-quantization": "Sparsefinder, quantization",
+    "routing": "Routing Transformer",
+    "reformer": "Reformer",
+    "bigbird": "BigBird",
+    "longformer": "Longformer",
+    "window": "Window",
+}
+POINT = ["seed", "method", "setting", "window"]
+
+
+def read_sweep(folder: Path) -> pd.DataFrame:
+    """The recall sweep of every seed and layer: a row per method, setting, window and head.
+
+    Raises ``FileNotFoundError`` if there is none.
+    """
+    paths = sorted((folder / "sweep").glob("seed*/layer*.parquet"))
+    if not paths:
+        raise FileNotFoundError(f"{folder / 'sweep'}: no table of the recall sweep; run the workflow first")
+    return pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
+
+
+def read_replaced(folder: Path) -> pd.DataFrame:
+    """Perplexity under replaced graphs, every seed. Raises ``FileNotFoundError`` if there is none."""
+    paths = sorted((folder / "replaced").glob("seed*.csv"))
+    if not paths:
+        raise FileNotFoundError(f"{folder / 'replaced'}: no table of perplexities; run the workflow first")
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def read_layers(folder: Path) -> pd.DataFrame:
+    """Every ``layer*.csv`` of a folder, one below the other."""
+    return pd.concat([pd.read_csv(path) for path in sorted(folder.glob("layer*.csv"))], ignore_index=True)
+
+
+def over_heads(sweep: pd.DataFrame) -> pd.DataFrame:
+    """Plain mean over layers and heads (spec: averages), a row per seed, method, setting and window."""
+    measures = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
+    return sweep.groupby(POINT, as_index=False, sort=False)[measures].mean()
+
+
+def over_seeds(points: pd.DataFrame) -> pd.DataFrame:
+    """Mean over seeds of every numeric column, a row per method, setting and window."""
+    return points.drop(columns="seed").groupby(POINT[1:], as_index=False, sort=False).mean(numeric_only=True)
+
+
+def front(points: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Each method's Pareto front of sparsity and ``score`` (both: more is better), in the order of sparsity."""
+    kept = [
+        group[pareto_front(group["sparsity"].to_numpy(), group[score].to_numpy())]
+        for _, group in points.groupby("method", sort=False)
+    ]
+    return pd.concat(kept).sort_values(["method", "sparsity"], kind="stable")
+
+
+def hypervolumes(points: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Area under each method's Pareto front, per seed: a row per seed and method, ``hypervolume``.
+
+    The reference point is sparsity 0 and the worst score of all methods and seeds: a common one, so areas compare. For
+    recall it is (0, 0).
+    """
+    worst = 0.0 if score == "recall" else float(points[score].min())
+    rows = [
+        {"seed": seed, "method": method, "hypervolume": hypervolume(
+            group["sparsity"].to_numpy(), group[score].to_numpy(), reference=(0.0, worst))}
+        for (seed, method), group in points.groupby(["seed", "method"], sort=False)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def spread(values: pd.Series) -> str:
+    """Mean and sample standard deviation, as tables print them."""
+    return f"{np.mean(values):.4f} ± {np.std(values, ddof=1) if len(values) > 1 else float('nan'):.4f}"
