@@ -59,7 +59,7 @@ def over_seeds(points: pd.DataFrame) -> pd.DataFrame:
 def front(points: pd.DataFrame, score: str) -> pd.DataFrame:
     """Each method's Pareto front of sparsity and ``score`` (both: more is better), in the order of sparsity."""
     kept = [
-        group[pareto_front(group["sparsity"].to_numpy(), group[score].to_numpy())]
+        group.iloc[pareto_front(group["sparsity"].to_numpy(), group[score].to_numpy())]
         for _, group in points.groupby("method", sort=False)
     ]
     return pd.concat(kept).sort_values(["method", "sparsity"], kind="stable")

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -94,9 +95,26 @@ def read_tensors(path: str | Path, *, kind: str) -> dict[str, Tensor]:
 
 
 def provenance() -> dict[str, str]:
-    """What decides a number besides the arguments: versions, and a hash of this package's source."""
+    """What decides a number besides the arguments: the machine, versions, and a hash of this package's source."""
     packages = ("torch", "transformers", "scikit-learn", "numpy")
-    return {"source": source_hash(), "python": platform.python_version()} | {name: version(name) for name in packages}
+    return {
+        "source": source_hash(),
+        "hardware": hardware(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+    }
+
+
+def hardware() -> str:
+    """The accelerator if there is one, else the processor and its number of cores."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:  # not Linux
+        lines = []
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return f"{model}, {os.cpu_count()} cores"
 
 
 def source_hash() -> str:

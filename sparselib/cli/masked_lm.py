@@ -43,8 +43,16 @@ def train_masked_lm(
     log = masked_lm.train(network, loaded, input_ids, output, seed=seed, **training)
     steps = pd.DataFrame([entry for entry in log if "loss" in entry])
     write_table(output / "training.csv", steps[["step", "epoch", "learning_rate", "loss"]])
-    summary = log[-1] | {"sequences": len(input_ids), "length": input_ids.shape[1]}
-    write_json(output / "training.json", {"model": model, "training": training, "seed": seed} | summary | provenance())
+    summary = {
+        "model": model,
+        "architecture": {key: value for key, value in network.config.to_dict().items() if isinstance(value, int | float)},
+        "training": training,
+        "seed": seed,
+        "sequences": len(input_ids),
+        "length": input_ids.shape[1],
+        "train_runtime": log[-1]["train_runtime"],
+    }
+    write_json(output / "training.json", summary | provenance())
 
 
 def perplexity(

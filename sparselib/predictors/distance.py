@@ -30,13 +30,18 @@ class Distance:
         at_least("threshold", self.threshold, 0)
         one_of("metric", self.metric, _POWER)
 
+    @property
+    def squared_limit(self) -> float:
+        """The largest squared distance of an edge."""
+        return self.threshold ** _POWER[self.metric]
+
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """`[B, H, Q, R]`, `[B, H, K, R]` -> `Bool[B, H, Q, K]`.
 
         Raises ValueError for malformed inputs or lengths.
         """
         queries, keys = checked_inputs(q, k, lengths)
-        near = squared_distances(queries.vectors, keys.vectors) <= self.threshold ** _POWER[self.metric]
+        near = squared_distances(queries.vectors, keys.vectors) <= self.squared_limit
         return near & visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
 
 

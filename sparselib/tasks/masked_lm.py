@@ -30,9 +30,13 @@ IGNORED = -100
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **architecture: int) -> RobertaForMaskedLM:
-    """A RoBERTa with random weights for sequences of ``length``; ``architecture`` goes to ``RobertaConfig``."""
+    """A RoBERTa with random weights for sequences of ``length``; ``architecture`` goes to ``RobertaConfig``.
+
+    Its position embeddings start as sinusoids of the size of the other weights, and are learned from there: attention to a
+    neighbour is then a rotation away, which a model with little text finds and one with random positions does not.
+    """
     set_seed(seed)
-    return RobertaForMaskedLM(
+    model = RobertaForMaskedLM(
         RobertaConfig(
             vocab_size=len(tokenizer),
             max_position_embeddings=length + tokenizer.pad_token_id + 1,
@@ -42,6 +46,17 @@ def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **ar
             **architecture,
         )
     )
+    positions = model.roberta.embeddings.position_embeddings.weight
+    with torch.no_grad():
+        positions.copy_(_sinusoids(*positions.shape) * (2**0.5 * model.config.initializer_range))
+    return model
+
+
+def _sinusoids(count: int, size: int) -> Tensor:
+    """Vaswani et al. (2017), section 3.5: ``[count, size]``, sines and cosines in turn."""
+    frequency = 10_000 ** (-torch.arange(0, size, 2) / size)
+    angle = torch.arange(count)[:, None] * frequency
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 
 
 def load_model(name: str | Path) -> PreTrainedModel:
@@ -79,11 +94,23 @@ class Blocks(Dataset):
 
 
 class MaskedLMTrainer(Trainer):
-    """A Trainer that projects to the vocabulary only where there is something to predict, a sixth of all places."""
+    """A Trainer that projects to the vocabulary only where there is something to predict, a sixth of all places.
+
+    For its first ``short_steps`` steps it cuts every sequence into pieces of ``short_length`` that keep their positions
+    (short sequences first, as BERT and Shortformer): so a model trained from scratch learns early to look at neighbours.
+    """
+
+    def __init__(self, *args, short_length: int, short_steps: int, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.short_length, self.short_steps = short_length, short_steps
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
-        labels = inputs.pop("labels")
-        loss = masked_loss(model, labels=labels, **inputs)
+        input_ids, labels = inputs["input_ids"], inputs["labels"]
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device) + model.config.pad_token_id + 1
+        inputs = {"input_ids": input_ids, "labels": labels, "position_ids": positions.expand_as(input_ids)}
+        if self.state.global_step < self.short_steps:
+            inputs = {name: tensor.reshape(-1, self.short_length) for name, tensor in inputs.items()}
+        loss = masked_loss(model, **inputs)
         return (loss, {}) if return_outputs else loss
 
 
@@ -102,6 +129,8 @@ def train(
     *,
     seed: int,
     mask_probability: float,
+    short_length: int = 0,
+    short_steps: int = 0,
     normalizer: Normalizer = entmax15,
     **arguments: object,
 ) -> list[dict[str, float]]:
@@ -113,6 +142,8 @@ def train(
     ----------
     mask_probability : float
         Share of tokens to predict (80 % masked, 10 % random, 10 % kept, as BERT).
+    short_length, short_steps : int
+        Cut sequences into pieces of this length for the first steps; the length must divide n.
     arguments
         To ``TrainingArguments``: steps, batch, learning rate and schedule, precision.
 
@@ -122,10 +153,14 @@ def train(
     """
     folder = Path(folder)
     check_length(model, input_ids.shape[1])
+    if short_steps and input_ids.shape[1] % short_length:
+        raise ValueError(f"short_length {short_length} does not divide the sequence length {input_ids.shape[1]}")
     use_attention(model, normalizer)
     checkpoints = folder / "checkpoints"
     _discard_foreign_checkpoints(
-        checkpoints, {"seed": seed, "mask_probability": mask_probability, **arguments, "model": model.config.to_dict()}
+        checkpoints,
+        {"seed": seed, "mask_probability": mask_probability, "short": [short_length, short_steps], **arguments}
+        | {"model": model.config.to_dict()},
     )
     trainer = MaskedLMTrainer(
         model=model,
@@ -140,6 +175,8 @@ def train(
         ),
         train_dataset=Blocks(input_ids),
         data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability),
+        short_length=short_length,
+        short_steps=short_steps,
     )
     trainer.train(resume_from_checkpoint=_last_whole_checkpoint(checkpoints))
     if trainer.is_world_process_zero():

@@ -1,0 +1,103 @@
+"""One sequence in one layer, with everything that the illustrations need: words, weights, gold edges, projections."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sparselib import centroids as centroid_files
+from sparselib import masks
+from sparselib.analysis import coreferent_pairs
+from sparselib.attention import attention_weights
+from sparselib.corpora.tokens import KIND, load_tokenizer
+from sparselib.graph_mask import combine
+from sparselib.graphs import open_graphs
+from sparselib.projections import Projection
+from sparselib.storage import read_tensors
+
+
+@dataclass(frozen=True)
+class Example:
+    """Tensors of one sequence: ``[1, H, n, ...]`` as everywhere, so that predictors take them as they are.
+
+    ``words`` and ``chains`` name the ``n`` tokens; ``q`` and ``k`` are raw, ``projected_q`` and ``projected_k`` in R
+    dimensions; ``weights`` and ``gold`` are the exact 1.5-entmax ones.
+    """
+
+    words: list[str]
+    chains: Tensor
+    q: Tensor
+    k: Tensor
+    projected_q: Tensor
+    projected_k: Tensor
+    weights: Tensor
+    gold: Tensor
+    centroids: dict[str, Tensor]
+
+    def predicted(self, predictor, window: int = 0, global_tokens: str = "none") -> Tensor:
+        """The graph ``Bool[1, H, n, n]`` that a predictor makes of the projected queries and keys."""
+        return combine(predictor.predict(self.projected_q, self.projected_k), window, global_tokens)
+
+    def by_position(self, window: int, global_tokens: str) -> Tensor:
+        """The part of a graph that window and global tokens make, ``Bool[1, 1, n, n]``."""
+        return combine(torch.zeros_like(self.gold[:, :1]), window, global_tokens)
+
+    def weights_under(self, graph: Tensor) -> Tensor:
+        """Entmax weights ``[1, H, n, n]`` when only the pairs of ``graph`` may attend."""
+        return attention_weights(self.q, self.k, graph)
+
+    @property
+    def coreferent(self) -> Tensor:
+        """``Bool[n, n]``: tokens in different mentions of one chain."""
+        return coreferent_pairs(self.chains)
+
+
+def read_example(folder: Path, layer: int, index: int, split: str = "valid", seed: int = 0) -> Example:
+    """Sequence number ``index`` of a layer's graphs, with the students of ``seed``.
+
+    Raises ``FileNotFoundError`` or ``FormatError`` if a file of the workflow is missing or is not what it should be.
+    """
+    name = f"layer{layer:02}.safetensors"
+    with open_graphs(folder / "graphs" / split / name) as graphs:
+        batch, sequence = graphs.batch(index, index + 1), int(graphs.sequence[index])
+    tokens = read_tensors(folder / "tokens" / f"{split}.safetensors", kind=KIND)
+    tokenizer = load_tokenizer(folder / "tokenizer")
+    project = Projection.load(folder / "projections" / f"seed{seed}" / name)
+    return Example(
+        words=[tokenizer.decode([token]).strip() for token in tokens["input_ids"][sequence].tolist()],
+        chains=tokens["chains"][sequence],
+        q=batch.q,
+        k=batch.k,
+        projected_q=project(batch.q),
+        projected_k=project(batch.k),
+        weights=attention_weights(batch.q, batch.k, batch.visible),
+        gold=batch.gold,
+        centroids=centroid_files.load(folder / "centroids" / f"seed{seed}" / name),
+    )
+
+
+def busiest_span(marked: np.ndarray, width: int) -> slice:
+    """The ``width`` positions whose square of ``marked [n, n]`` holds the most True cells."""
+    count = marked.shape[0] - width + 1
+    if count < 1:
+        return slice(0, marked.shape[0])
+    best = max(range(count), key=lambda start: marked[start : start + width, start : start + width].sum())
+    return slice(best, best + width)
+
+
+def fixed_patterns(length: int) -> dict[str, masks.Pattern]:
+    """Every position pattern once, at sizes that show its shape."""
+    generator = torch.Generator().manual_seed(0)
+    return {
+        "window 7": masks.sliding_window(7),
+        "block 8": masks.block(8),
+        "dilated 7, step 3": masks.dilated(7, 3),
+        "global tokens 0, 20": masks.global_tokens([0, 20]),
+        "strided 8 (causal)": masks.strided(8),
+        "fixed 8, summary 2 (causal)": masks.fixed(8, 2),
+        "random, 4 keys": masks.random_keys(4, [length], 1, generator),
+        "Longformer, 3 random globals": masks.longformer(3, [length], generator),
+        "BigBird, 3 random keys": masks.bigbird(3, [length], 1, generator),
+    }
