@@ -170,14 +170,14 @@ def _(folder: Path) -> Finding:
 @_claim("mlm-coreference-head")
 def _(folder: Path) -> Finding:
     """Best recall of k-means, at no less than the paper's sparsity of 75 %, on the head that follows coreference most."""
-    head = coreference_head(folder)
-    rows = read_sweep(folder).query(
-        "layer == @head.layer and head == @head.head and method == 'sparsefinder-kmeans' and sparsity >= 0.75"
-    )
-    best = rows.groupby("seed")["recall"].max()
+    found = coreference_head(folder)
+    layer, number = int(found["layer"]), int(found["head"])
+    sweep = read_sweep(folder)
+    rows = sweep.query("layer == @layer and head == @number and method == 'sparsefinder-kmeans' and sparsity >= 0.75")
+    best = rows.groupby("seed")["recall"].max().reindex(sweep["seed"].unique(), fill_value=0.0)
     numbers = (
-        f"layer {head.layer + 1}, head {head.head + 1} ({head.chains} chains, {head.mass:.0%} of its attention, "
-        f"chance {head.chance:.0%}): recall {spread(best)} at sparsity >= 0.75"
+        f"layer {layer + 1}, head {number + 1} ({found.chains} chains, {found.mass:.0%} of its attention, "
+        f"chance {found.chance:.0%}): recall {spread(best)} at sparsity >= 0.75"
     )
     return Finding(bool((best >= 0.80).all()), best.tolist(), numbers)
 

@@ -12,8 +12,10 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from sparselib.results import METHODS, front
+from sparselib.storage import replacing
 
-_COLORS = dict(zip(METHODS, [*sns.color_palette("colorblind")[:7], (0.25, 0.25, 0.25)], strict=True))
+_PALETTE = sns.color_palette("colorblind")
+_COLORS = dict(zip(METHODS, [*_PALETTE[:6], _PALETTE[9], (0.25, 0.25, 0.25)], strict=True))
 _MARKERS = dict(zip(METHODS, "osD^vP*X", strict=True))
 _LEARNED, _GOLD, _POSITION = "#f0c239", "#c0392b", "#4c9a6a"
 
@@ -34,9 +36,9 @@ def use_style() -> None:
 
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write a figure as ``name.svg`` and ``name.pdf``, without the date, so that equal figures are equal files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-    figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
+    for suffix, metadata in ((".svg", {"Date": None}), (".pdf", {"CreationDate": None})):
+        with replacing(folder / f"{name}{suffix}") as temporary:
+            figure.savefig(temporary, metadata=metadata)
 
 
 def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float) -> None:
@@ -85,7 +87,8 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
         axes.set_xlim(-0.03, 1.03)
         axes.set_ylim(-0.03, 1.03)
         axes.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=7, pad=2)
-    figure.supxlabel("sparsity", fontsize=9)
+    for axes in grid[-1]:
+        axes.set_xlabel("sparsity", fontsize=8)
     figure.supylabel("recall", fontsize=9)
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncol=3, fontsize=8)

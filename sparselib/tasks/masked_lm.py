@@ -94,24 +94,28 @@ class Blocks(Dataset):
 
 
 class MaskedLMTrainer(Trainer):
-    """A Trainer that projects to the vocabulary only where there is something to predict, a sixth of all places.
+    """A Trainer that projects to the vocabulary only where there is something to predict.
 
-    For its first ``short_steps`` steps it cuts every sequence into pieces of ``short_length`` that keep their positions
-    (short sequences first, as BERT and Shortformer): so a model trained from scratch learns early to look at neighbours.
+    For its first ``causal_steps`` steps it predicts every next token under a causal mask instead: at each place rather than at
+    a sixth of them, which brings a model with little text off the ground several times sooner.
     """
 
-    def __init__(self, *args, short_length: int, short_steps: int, **kwargs):
+    def __init__(self, *args, control: AttentionControl, causal_steps: int, **kwargs):
         super().__init__(*args, **kwargs)
-        self.short_length, self.short_steps = short_length, short_steps
+        self.control, self.causal_steps = control, causal_steps
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
-        input_ids, labels = inputs["input_ids"], inputs["labels"]
-        positions = torch.arange(input_ids.shape[1], device=input_ids.device) + model.config.pad_token_id + 1
-        inputs = {"input_ids": input_ids, "labels": labels, "position_ids": positions.expand_as(input_ids)}
-        if self.state.global_step < self.short_steps:
-            inputs = {name: tensor.reshape(-1, self.short_length) for name, tensor in inputs.items()}
-        loss = masked_loss(model, **inputs)
+        if self.state.global_step < self.causal_steps:
+            loss = self._causal_loss(model, inputs["input_ids"], inputs["labels"])
+        else:
+            loss = masked_loss(model, inputs["input_ids"], inputs["labels"])
         return (loss, {}) if return_outputs else loss
+
+    def _causal_loss(self, model, input_ids: Tensor, labels: Tensor) -> Tensor:
+        true = torch.where(labels == IGNORED, input_ids, labels)  # undo the collator's masking
+        following = torch.nn.functional.pad(true[:, 1:], (0, 1), value=IGNORED)
+        with self.control.restricted_to(lambda layer, q, k, visible: visible.tril()):
+            return masked_loss(model, true, following)
 
 
 def masked_loss(model: PreTrainedModel, input_ids: Tensor, labels: Tensor, **inputs: Tensor) -> Tensor:
@@ -129,8 +133,7 @@ def train(
     *,
     seed: int,
     mask_probability: float,
-    short_length: int = 0,
-    short_steps: int = 0,
+    causal_steps: int = 0,
     normalizer: Normalizer = entmax15,
     **arguments: object,
 ) -> list[dict[str, float]]:
@@ -142,8 +145,8 @@ def train(
     ----------
     mask_probability : float
         Share of tokens to predict (80 % masked, 10 % random, 10 % kept, as BERT).
-    short_length, short_steps : int
-        Cut sequences into pieces of this length for the first steps; the length must divide n.
+    causal_steps : int
+        First steps that predict the next token under a causal mask instead.
     arguments
         To ``TrainingArguments``: steps, batch, learning rate and schedule, precision.
 
@@ -153,13 +156,11 @@ def train(
     """
     folder = Path(folder)
     check_length(model, input_ids.shape[1])
-    if short_steps and input_ids.shape[1] % short_length:
-        raise ValueError(f"short_length {short_length} does not divide the sequence length {input_ids.shape[1]}")
-    use_attention(model, normalizer)
+    control = use_attention(model, normalizer)
     checkpoints = folder / "checkpoints"
     _discard_foreign_checkpoints(
         checkpoints,
-        {"seed": seed, "mask_probability": mask_probability, "short": [short_length, short_steps], **arguments}
+        {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
         | {"model": model.config.to_dict()},
     )
     trainer = MaskedLMTrainer(
@@ -175,8 +176,8 @@ def train(
         ),
         train_dataset=Blocks(input_ids),
         data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability),
-        short_length=short_length,
-        short_steps=short_steps,
+        control=control,
+        causal_steps=causal_steps,
     )
     trainer.train(resume_from_checkpoint=_last_whole_checkpoint(checkpoints))
     if trainer.is_world_process_zero():

@@ -1,0 +1,49 @@
+# Each target is one visible command. The environment comes first, once.
+PYTHON ?= python3.11
+CORES ?= 2
+BIN = .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: env results test lint lab bench notebooks clean
+
+env: .venv/installed
+
+.venv/installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet "$$(grep '^torch==' requirements.lock)"
+	$(BIN)/pip install --quiet -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --editable .
+	touch $@
+
+results: env
+	snakemake --cores $(CORES) --quiet rules
+	snakemake --cores 1 --quiet all --report results/demo/report.html
+	@printf '\n%s\n' "report   results/demo/report.html" "figures  results/demo/figures/" "claims   results/demo/claims.csv"
+
+test: lint
+	pytest -q tests
+	snakemake --cores $(CORES) --quiet rules
+	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
+	pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
+
+lint: env
+	ruff check .
+	ruff format --check .
+	snakefmt --check Snakefile workflow
+	snakemake --lint
+
+lab: env
+	jupyter lab notebooks
+
+bench: env
+	python benchmarks/normalizers.py
+	python benchmarks/recall_sweep.py
+	python benchmarks/graph_memory.py
+
+notebooks: results
+	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*'); do cp results/demo/notebooks/$$name notebooks/$$name; done
+	nbstripout --keep-output --keep-count --extra-keys "metadata.papermill cell.metadata.papermill cell.metadata.execution" notebooks/*.ipynb notebooks/*/*.ipynb
+
+clean:
+	rm -rf results .snakemake
