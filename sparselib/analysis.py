@@ -52,7 +52,12 @@ def coreference_by_head(graphs: LayerGraphs, chains: Tensor, batch_size: int = 8
 
 
 def tags_over_clusters(
-    graphs: LayerGraphs, projection: Projection, centroids: Tensor, tags: Tensor, tag_names: list[str], batch_size: int = 8
+    graphs: LayerGraphs,
+    projection: Projection,
+    centroids: Tensor,
+    tags: Tensor,
+    tag_names: list[str],
+    batch_size: int = 8,
 ) -> pd.DataFrame:
     """Share of each tag's tokens that fall in each cluster (top 1), for queries and keys, of every head of a layer.
 

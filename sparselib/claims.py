@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from sparselib.results import hypervolumes, over_heads, read_layers, read_replaced, read_sweep, spread
@@ -54,7 +53,9 @@ def ledger(claims: pd.DataFrame, folder: Path, at_paper_scale: bool) -> pd.DataF
     """
     if set(claims["id"]) != set(TESTS):
         raise ValueError(f"claims without a test, or tests without a claim: {sorted(set(claims['id']) ^ set(TESTS))}")
-    return pd.DataFrame([row | _judge(row, TESTS[row["id"]](folder), at_paper_scale) for row in claims.to_dict("records")])
+    return pd.DataFrame(
+        [row | _judge(row, TESTS[row["id"]](folder), at_paper_scale) for row in claims.to_dict("records")]
+    )
 
 
 def _judge(claim: dict, finding: Finding | None, at_paper_scale: bool) -> dict[str, object]:

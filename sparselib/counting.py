@@ -44,7 +44,7 @@ class Counter:
         self.windows = np.array(windows)
         visible = batch.visible
         self.shape = (len(batch.q), batch.q.shape[1], visible.shape[-1])
-        sentences, heads, length = self.shape
+        sentences, _, length = self.shape
         gold = batch.gold
         self.gold_size = gold.sum((2, 3)).numpy()
         self.visible_size = visible.sum((1, 2, 3)).numpy()
@@ -69,7 +69,6 @@ class Counter:
 
     def count(self, bits: np.ndarray) -> Counts:
         """Count one predicted graph, as :func:`pack` or :func:`bucket_bits` make it: words ``[B, H, Q, words]``."""
-        sentences, heads, length = self.shape
         covered = (bits | self._global_bits) & self._visible_bits
         left_out = (~covered) & self._visible_bits
         size = np.bitwise_count(covered).sum((-1, -2))
@@ -106,7 +105,9 @@ class Counter:
         gold_table = np.bincount(group * levels * widths + edge_cell, minlength=table.size).reshape(table.shape)
         covers = [_covered_by_either(x) for x in (table, gold_table)]
         exact = self._exact_rows_by_level(edge_level, edge_window, levels)
-        none_near = self._rows_without_level(level=cell.view(sentences, heads, length, length), widths=widths, levels=levels)
+        none_near = self._rows_without_level(
+            level=cell.view(sentences, heads, length, length), widths=widths, levels=levels
+        )
         empty = np.where(self.windows == 0, none_near[..., None], 0)
         return Counts(*(np.moveaxis(x, 2, 0) for x in (*covers, exact, empty)))
 

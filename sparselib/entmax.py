@@ -55,7 +55,9 @@ def entmax(scores: Tensor, alpha: float | Tensor) -> Tensor:
     """
     if isinstance(alpha, Tensor):
         if (alpha.detach() <= 1).any():
-            raise ValueError("alpha: a tensor of alphas must be above 1 everywhere; for learned ones use 1 + sigmoid(x)")
+            raise ValueError(
+                "alpha: a tensor of alphas must be above 1 everywhere; for learned ones use 1 + sigmoid(x)"
+            )
         return entmax_bisect(scores, alpha, dim=-1)
     if alpha < 1:
         raise ValueError(f"alpha: {alpha} is below 1, where alpha-entmax is not defined here")

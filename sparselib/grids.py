@@ -65,9 +65,7 @@ def expand(methods: dict[str, dict]) -> list[Member]:
         if predictor not in ALLOWED:
             raise ValueError(f"{method}: predictor must be one of {', '.join(sorted(ALLOWED))}; got {predictor!r}")
         values = [value if isinstance(value, list) else [value] for value in arguments.values()]
-        members += [
-            Member(method, predictor, dict(zip(arguments, choice, strict=True))) for choice in product(*values)
-        ]
+        members += [Member(method, predictor, dict(zip(arguments, choice, strict=True))) for choice in product(*values)]
     return members
 
 

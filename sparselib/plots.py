@@ -46,7 +46,9 @@ def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float)
     fronts = front(points, score)
     for method in METHODS:
         every, best = points[points.method == method], fronts[fronts.method == method]
-        axes.scatter(every.sparsity, every[score], s=4, color=_COLORS[method], alpha=0.15, linewidths=0, rasterized=True)
+        axes.scatter(
+            every.sparsity, every[score], s=4, color=_COLORS[method], alpha=0.15, linewidths=0, rasterized=True
+        )
         axes.plot(
             best.sparsity, best[score], color=_COLORS[method], marker=_MARKERS[method], markersize=3.5,
             markevery=max(1, len(best) // 12), linewidth=1.4, label=METHODS[method],
@@ -57,7 +59,9 @@ def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float)
 
 def gold_line(axes: Axes, gold_sparsity: float) -> None:
     """The sparsity of the entmax graph itself."""
-    axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.9, label=f"gold sparsity ({gold_sparsity:.3f})")
+    axes.axvline(
+        gold_sparsity, color="black", linestyle="--", linewidth=0.9, label=f"gold sparsity ({gold_sparsity:.3f})"
+    )
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int = 3) -> None:
@@ -135,7 +139,9 @@ def _name_positions(axes: Axes, words: Sequence[str] | None, count: int) -> None
         spine.set_visible(True)
 
 
-def draw_token_graph(axes: Axes, words: Sequence[str], edges: np.ndarray, weights: np.ndarray, marked: Sequence[bool]) -> None:
+def draw_token_graph(
+    axes: Axes, words: Sequence[str], edges: np.ndarray, weights: np.ndarray, marked: Sequence[bool]
+) -> None:
     """A bipartite graph: queries above, keys below, a line per edge ``[Q, K]`` as dark as its weight (Fig. 5).
 
     ``marked`` words are coloured, as are the edges between them.

@@ -54,7 +54,9 @@ def write_table(path: str | Path, table: pd.DataFrame) -> None:
 def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **header: object) -> None:
     """Save tensors as safetensors with a header: ``kind`` names the stage, the rest is plain JSON."""
     with replacing(path) as temporary:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, encode_header(kind, header))
+        save_file(
+            {name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, encode_header(kind, header)
+        )
 
 
 def encode_header(kind: str, header: dict[str, object]) -> dict[str, str]:

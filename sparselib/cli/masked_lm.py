@@ -8,10 +8,11 @@ import typer
 
 from sparselib.cli.options import json_object, stage
 
-
 Model = Annotated[Path, typer.Option(help="folder of the trained model")]
 Tokenizer = Annotated[Path, typer.Option(help="folder of the tokenizer")]
-Masking = Annotated[dict, typer.Option(parser=json_object, help='{"mask_probability", "seed", "batch_size", "sequences"}')]
+Masking = Annotated[
+    dict, typer.Option(parser=json_object, help='{"mask_probability", "seed", "batch_size", "sequences"}')
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +46,9 @@ def train_masked_lm(
     write_table(output / "training.csv", steps[["step", "epoch", "learning_rate", "loss"]])
     summary = {
         "model": model,
-        "architecture": {key: value for key, value in network.config.to_dict().items() if isinstance(value, int | float)},
+        "architecture": {
+            key: value for key, value in network.config.to_dict().items() if isinstance(value, int | float)
+        },
         "training": training,
         "seed": seed,
         "sequences": len(input_ids),
@@ -79,7 +82,9 @@ def perplexity(
         nats = evaluation.baseline_cross_entropies(train_ids, text, len(loaded))
         nats["entmax RoBERTa"] = evaluation.cross_entropy(network, text, masking["batch_size"])
         places = int((text.labels >= 0).sum())
-        rows += [{"corpus": corpus, "model": key, "nats": value, "masked_tokens": places} for key, value in nats.items()]
+        rows += [
+            {"corpus": corpus, "model": key, "nats": value, "masked_tokens": places} for key, value in nats.items()
+        ]
     table = pd.DataFrame(rows)
     table["perplexity"] = table["nats"].map(math.exp)
     write_table(output, table)

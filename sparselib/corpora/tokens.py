@@ -23,8 +23,9 @@ def train_tokenizer(documents: Iterable[Document], vocab_size: int) -> PreTraine
     lines = (" ".join(sentence.words) for document in documents for sentence in document.sentences)
     bpe.train_from_iterator(lines, vocab_size=vocab_size, special_tokens=SPECIAL_TOKENS, show_progress=False)
     return RobertaTokenizerFast(
-        tokenizer_object=bpe._tokenizer, add_prefix_space=True, **dict(zip(
-            ("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), SPECIAL_TOKENS, strict=True))
+        tokenizer_object=bpe._tokenizer,
+        add_prefix_space=True,
+        **dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), SPECIAL_TOKENS, strict=True)),
     )
 
 
@@ -70,7 +71,9 @@ def encode_blocks(
         chains.append(np.where(chain_of_word < 0, -1, chain_of_word + next_chain)[of_word])
         next_chain += int(chain_of_word.max(initial=-1)) + 1
     stream = {"input_ids": ids, "tags": tags, "chains": chains}
-    blocks = {name: _cut(np.concatenate(parts or [np.zeros(0, np.int32)]), length - 2) for name, parts in stream.items()}
+    blocks = {
+        name: _cut(np.concatenate(parts or [np.zeros(0, np.int32)]), length - 2) for name, parts in stream.items()
+    }
     if len(blocks["input_ids"]) == 0:
         raise ValueError(f"the text has {sum(map(len, ids))} tokens, one sequence of {length} needs {length - 2}")
     edges = {"input_ids": (tokenizer.bos_token_id, tokenizer.eos_token_id), "tags": (-1, -1), "chains": (-1, -1)}

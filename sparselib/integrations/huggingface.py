@@ -90,7 +90,9 @@ def _attend(
         key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], dim=1) for x in (key, value))
     mask = attention_mask
     if control.graph is not None or control.observer is not None:
-        visible = query.new_ones(len(query), 1, query.shape[2], key.shape[2], dtype=torch.bool) if mask is None else mask
+        visible = (
+            query.new_ones(len(query), 1, query.shape[2], key.shape[2], dtype=torch.bool) if mask is None else mask
+        )
         if control.graph is not None:
             mask = control.graph(module.sparselib_layer, query, key, visible) & visible
         if control.observer is not None:

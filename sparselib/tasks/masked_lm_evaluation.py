@@ -34,9 +34,7 @@ class MaskedText:
         return zip(self.inputs.split(size), self.labels.split(size), strict=True)
 
 
-def mask_text(
-    input_ids: Tensor, tokenizer: PreTrainedTokenizerFast, mask_probability: float, seed: int
-) -> MaskedText:
+def mask_text(input_ids: Tensor, tokenizer: PreTrainedTokenizerFast, mask_probability: float, seed: int) -> MaskedText:
     """Choose the places to predict, as in training (80 % masked, 10 % random, 10 % kept); the same for every model."""
     collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability, seed=seed)
     batch = collator([{"input_ids": ids.long()} for ids in input_ids])
@@ -66,7 +64,12 @@ def baseline_cross_entropies(train_ids: Tensor, text: MaskedText, vocab_size: in
 
 @torch.no_grad()
 def extract_graphs(
-    model: PreTrainedModel, control: AttentionControl, input_ids: Tensor, sequence: Tensor, folder: Path, batch_size: int
+    model: PreTrainedModel,
+    control: AttentionControl,
+    input_ids: Tensor,
+    sequence: Tensor,
+    folder: Path,
+    batch_size: int,
 ) -> None:
     """Store the queries and keys of every layer for ``input_ids[sequence]``, unmasked (spec: graph extraction)."""
     model.eval()

@@ -12,9 +12,11 @@ rule claims:
             caption="../report/claims.rst",
             category="Claims",
         ),
-    params:
-        scale="--at-paper-scale" if PROFILE == "paper" else "",
+    log:
+        f"{RESULTS}/logs/claims.log",
     conda:
         "../../environment.yml"
+    params:
+        scale="--at-paper-scale" if PROFILE == "paper" else "",
     shell:
-        "sparselib claims --published {input.claims} --results {MASKED_LM} {params.scale} --output {output}"
+        "sparselib claims --published {input.claims} --results $(dirname {output})/masked_lm {params.scale} --output {output} 2>&1 | tee {log}"

@@ -3,33 +3,44 @@
 
 rule corpus:
     input:
-        code=modules("corpora/grammar", "corpora/folder", "corpora/hub", "corpora/table"),
+        code=modules(
+            "corpora/grammar", "corpora/folder", "corpora/hub", "corpora/table"
+        ),
     output:
-        expand(f"{MASKED_LM}/corpus/{{split}}.parquet", split=SPLITS),
+        train=f"{MASKED_LM}/corpus/train.parquet",
+        valid=f"{MASKED_LM}/corpus/valid.parquet",
+    log:
+        f"{RESULTS}/logs/corpus.log",
+    conda:
+        "../../environment.yml"
     params:
         source=json.dumps(SETTINGS["corpus"]),
         splits=" ".join(f"--split {split}" for split in SPLITS),
-    conda:
-        "../../environment.yml"
     shell:
-        "sparselib corpus --source {params.source:q} {params.splits} --output {MASKED_LM}/corpus"
+        "sparselib corpus --source {params.source:q} {params.splits} --output $(dirname {output.train}) 2>&1 | tee {log}"
 
 
 rule tokenize:
     input:
         code=modules("corpora/tokens"),
-        corpus=rules.corpus.output,
+        corpus=[rules.corpus.output.train, rules.corpus.output.valid],
     output:
-        tokens=expand(f"{MASKED_LM}/tokens/{{split}}.safetensors", split=SPLITS),
+        train=f"{MASKED_LM}/tokens/train.safetensors",
+        valid=f"{MASKED_LM}/tokens/valid.safetensors",
         tokenizer=f"{MASKED_LM}/tokenizer/tokenizer.json",
-    params:
-        length=SETTINGS["length"],
-        tokenizer=" ".join(f"--{key.replace('_', '-')} {value}" for key, value in SETTINGS["tokenizer"].items()),
+    log:
+        f"{RESULTS}/logs/tokenize.log",
     conda:
         "../../environment.yml"
+    params:
+        length=SETTINGS["length"],
+        tokenizer=" ".join(
+            f"--{key.replace('_', '-')} {value}"
+            for key, value in SETTINGS["tokenizer"].items()
+        ),
     shell:
         "sparselib tokenize $(printf ' --corpus %s' {input.corpus:q}) --length {params.length}"
-        " --output {MASKED_LM}/tokens --tokenizer {MASKED_LM}/tokenizer {params.tokenizer}"
+        " --output $(dirname {output.train}) --tokenizer $(dirname {output.tokenizer}) {params.tokenizer} 2>&1 | tee {log}"
 
 
 rule unseen_corpus:
@@ -37,12 +48,14 @@ rule unseen_corpus:
         code=modules("corpora/folder", "corpora/hub", "corpora/table"),
     output:
         f"{MASKED_LM}/unseen/{{name}}/corpus/valid.parquet",
-    params:
-        source=lambda wildcards: json.dumps(SETTINGS["unseen"][wildcards.name]),
+    log:
+        f"{RESULTS}/logs/unseen_corpus/{{name}}.log",
     conda:
         "../../environment.yml"
+    params:
+        source=lambda wildcards: json.dumps(SETTINGS["unseen"][wildcards.name]),
     shell:
-        "sparselib corpus --source {params.source:q} --split valid --output {MASKED_LM}/unseen/{wildcards.name}/corpus"
+        "sparselib corpus --source {params.source:q} --split valid --output $(dirname {output}) 2>&1 | tee {log}"
 
 
 rule tokenize_unseen:
@@ -52,10 +65,12 @@ rule tokenize_unseen:
         tokenizer=rules.tokenize.output.tokenizer,
     output:
         f"{MASKED_LM}/unseen/{{name}}/tokens/valid.safetensors",
-    params:
-        length=SETTINGS["length"],
+    log:
+        f"{RESULTS}/logs/tokenize_unseen/{{name}}.log",
     conda:
         "../../environment.yml"
+    params:
+        length=SETTINGS["length"],
     shell:
         "sparselib tokenize --corpus {input.corpus} --length {params.length}"
-        " --output {MASKED_LM}/unseen/{wildcards.name}/tokens --tokenizer {MASKED_LM}/tokenizer"
+        " --output $(dirname {output}) --tokenizer $(dirname {input.tokenizer}) 2>&1 | tee {log}"

@@ -1,13 +1,21 @@
 """Every table and figure is a notebook, run by papermill on what the other stages have measured."""
 
-SWEEPS = expand(f"{MASKED_LM}/sweep/seed{{seed}}/layer{{layer}}.parquet", seed=SEEDS, layer=LAYERS)
+SWEEPS = expand(
+    f"{MASKED_LM}/sweep/seed{{seed}}/layer{{layer}}.parquet", seed=SEEDS, layer=LAYERS
+)
 REPLACED = expand(f"{MASKED_LM}/replaced/seed{{seed}}.csv", seed=SEEDS)
 COREFERENCE = expand(f"{MASKED_LM}/coreference/layer{{layer}}.csv", layer=LAYERS)
 TAGS = expand(f"{MASKED_LM}/tags/layer{{layer}}.csv", layer=LAYERS)
 STUDENTS = expand(
-    f"{MASKED_LM}/{{kind}}/seed{SEEDS[0]}/layer{{layer}}.safetensors", kind=["projections", "centroids"], layer=LAYERS
+    f"{MASKED_LM}/{{kind}}/seed{SEEDS[0]}/layer{{layer}}.safetensors",
+    kind=["projections", "centroids"],
+    layer=LAYERS,
 )
-GRAPHS = expand(f"{MASKED_LM}/graphs/{{split}}/layer{{layer}}.safetensors", split=SPLITS, layer=LAYERS)
+GRAPHS = expand(
+    f"{MASKED_LM}/graphs/{{split}}/layer{{layer}}.safetensors",
+    split=SPLITS,
+    layer=LAYERS,
+)
 TOKENS = expand(f"{MASKED_LM}/tokens/{{split}}.safetensors", split=SPLITS)
 
 # What each notebook reads. Those in FIGURES draw one figure, named as they are.
@@ -20,7 +28,9 @@ FIGURES = {
     "sparsefinder/fig10_heads": SWEEPS,
 }
 TABLES = {
-    "sparsefinder/tables_masked_lm": SWEEPS + GRAPHS + [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"],
+    "sparsefinder/tables_masked_lm": SWEEPS
+    + GRAPHS
+    + [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"],
     "claims": [f"{RESULTS}/claims.csv"],
 }
 NOTEBOOKS = expand(f"{RESULTS}/notebooks/{{name}}.ipynb", name=[*FIGURES, *TABLES])
@@ -45,12 +55,14 @@ rule figure:
             labels={"figure": "{figure}"},
         ),
         print=f"{RESULTS}/figures/{{figure}}.pdf",
-    params:
-        profile=PROFILE,
+    log:
+        f"{RESULTS}/logs/notebooks/{{figure}}.log",
     conda:
         "../../environment.yml"
+    params:
+        profile=PROFILE,
     shell:
-        "papermill --no-progress-bar {input.notebook} {output.notebook} -p profile {params.profile}"
+        "papermill --no-progress-bar {input.notebook} {output.notebook} -p profile {params.profile} 2>&1 | tee {log}"
 
 
 rule table:
@@ -60,9 +72,11 @@ rule table:
         data=lambda wildcards: TABLES[wildcards.table],
     output:
         f"{RESULTS}/notebooks/{{table}}.ipynb",
-    params:
-        profile=PROFILE,
+    log:
+        f"{RESULTS}/logs/notebooks/{{table}}.log",
     conda:
         "../../environment.yml"
+    params:
+        profile=PROFILE,
     shell:
-        "papermill --no-progress-bar {input.notebook} {output} -p profile {params.profile}"
+        "papermill --no-progress-bar {input.notebook} {output} -p profile {params.profile} 2>&1 | tee {log}"

@@ -7,30 +7,36 @@ rule project:
         graphs=f"{MASKED_LM}/graphs/train/layer{{layer}}.safetensors",
     output:
         f"{MASKED_LM}/projections/seed{{seed}}/layer{{layer}}.safetensors",
-    params:
-        settings=json.dumps(SETTINGS["projection"]),
+    log:
+        f"{RESULTS}/logs/project/seed{{seed}}_layer{{layer}}.log",
     conda:
         "../../environment.yml"
+    params:
+        settings=json.dumps(SETTINGS["projection"]),
     shell:
         "sparselib project --graphs {input.graphs} --settings {params.settings:q} --seed {wildcards.seed}"
-        " --output {output}"
+        " --output {output} 2>&1 | tee {log}"
 
 
 rule cluster:
     input:
-        code=modules("centroids", "grids", "predictors/clustering", "predictors/routing"),
+        code=modules(
+            "centroids", "grids", "predictors/clustering", "predictors/routing"
+        ),
         graphs=f"{MASKED_LM}/graphs/train/layer{{layer}}.safetensors",
         projection=rules.project.output,
     output:
         f"{MASKED_LM}/centroids/seed{{seed}}/layer{{layer}}.safetensors",
+    log:
+        f"{RESULTS}/logs/cluster/seed{{seed}}_layer{{layer}}.log",
+    conda:
+        "../../environment.yml"
     params:
         methods=METHODS,
         points=SETTINGS["cluster_points"],
-    conda:
-        "../../environment.yml"
     shell:
         "sparselib cluster --graphs {input.graphs} --projection {input.projection} --methods {params.methods:q}"
-        " --points {params.points} --seed {wildcards.seed} --output {output}"
+        " --points {params.points} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
 
 
 rule sweep:
@@ -41,16 +47,18 @@ rule sweep:
         centroids=rules.cluster.output,
     output:
         f"{MASKED_LM}/sweep/seed{{seed}}/layer{{layer}}.parquet",
+    log:
+        f"{RESULTS}/logs/sweep/seed{{seed}}_layer{{layer}}.log",
+    conda:
+        "../../environment.yml"
     params:
         methods=METHODS,
         windows=WINDOWS,
         global_tokens=SETTINGS["global_tokens"],
-    conda:
-        "../../environment.yml"
     shell:
         "sparselib sweep --graphs {input.graphs} --projection {input.projection} --centroids {input.centroids}"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens}"
-        " --seed {wildcards.seed} --output {output}"
+        " --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
 
 
 rule coreference:
@@ -60,10 +68,12 @@ rule coreference:
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
     output:
         f"{MASKED_LM}/coreference/layer{{layer}}.csv",
+    log:
+        f"{RESULTS}/logs/coreference/layer{{layer}}.log",
     conda:
         "../../environment.yml"
     shell:
-        "sparselib coreference --graphs {input.graphs} --tokens {input.tokens} --output {output}"
+        "sparselib coreference --graphs {input.graphs} --tokens {input.tokens} --output {output} 2>&1 | tee {log}"
 
 
 rule tags:
@@ -75,10 +85,12 @@ rule tags:
         centroids=f"{MASKED_LM}/centroids/seed{SEEDS[0]}/layer{{layer}}.safetensors",
     output:
         f"{MASKED_LM}/tags/layer{{layer}}.csv",
-    params:
-        clusters=SETTINGS["tag_clusters"],
+    log:
+        f"{RESULTS}/logs/tags/layer{{layer}}.log",
     conda:
         "../../environment.yml"
+    params:
+        clusters=SETTINGS["tag_clusters"],
     shell:
         "sparselib tags --graphs {input.graphs} --tokens {input.tokens} --projection {input.projection}"
-        " --centroids {input.centroids} --clusters {params.clusters} --output {output}"
+        " --centroids {input.centroids} --clusters {params.clusters} --output {output} 2>&1 | tee {log}"
