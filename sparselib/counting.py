@@ -166,7 +166,7 @@ def pack(graph: Tensor) -> np.ndarray:
 
 
 def _width_needed(offset: Tensor) -> Tensor:
-    """Smallest width whose window holds the offset j - i: offsets of width w are -ceil(w/2)+1 to floor(w/2) (spec: masks)."""
+    """Smallest width whose window holds the offset j - i: offsets of width w are -ceil(w/2)+1 to floor(w/2)."""
     return torch.where(offset > 0, 2 * offset, 1 - 2 * offset)
 
 

@@ -15,10 +15,10 @@ def combine(
     lengths: Lengths = None,
     causal: bool = False,
 ) -> Tensor:
-    """(predicted ∪ window ∪ global) ∩ padding ∩ causal, in this order (spec §4).
+    """(predicted ∪ window ∪ global) ∩ padding ∩ causal, in this order.
 
     `predicted` and the result are `Bool[B, H, N, N]`. `window` is the total width of `masks.sliding_window`;
-    `global_which` names the global tokens of each sentence: "none", "first" (spec §4 for decoders) or
+    `global_which` names the global tokens of each sentence: "none", "first" (for decoders) or
     "first_last" (for encoders). `lengths`: `[B]`, or None if every token is real.
 
     Raises ValueError unless `predicted` is a square boolean mask, window >= 0, `global_which` is one of the

@@ -28,6 +28,10 @@ class Projection:
         """Project ``[B, H, n, D]`` to ``[B, H, n, R]``."""
         return x @ self.weight + self.bias.unsqueeze(1)
 
+    def to(self, device: torch.device | str) -> "Projection":
+        """The same projection on another device."""
+        return Projection(self.weight.to(device), self.bias.to(device))
+
     def save(self, path: str | Path, **header: object) -> None:
         write_tensors(path, {"weight": self.weight, "bias": self.bias}, kind=KIND, **header)
 

@@ -46,7 +46,7 @@ def read_layers(folder: Path) -> pd.DataFrame:
 
 
 def over_heads(sweep: pd.DataFrame) -> pd.DataFrame:
-    """Plain mean over layers and heads (spec: averages), a row per seed, method, setting and window."""
+    """Plain mean over layers and heads, a row per seed, method, setting and window."""
     measures = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
     return sweep.groupby(POINT, as_index=False, sort=False)[measures].mean()
 

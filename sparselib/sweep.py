@@ -31,7 +31,7 @@ def sweep_layer(
     -------
     A tidy table with a row per method, setting, window and head: ``recall`` (Eq. 4), ``sparsity`` (Eq. 5), ``precision``,
     ``exact`` (share of queries whose gold keys are all covered), ``empty_rows`` (share of queries without any key), each
-    computed per sentence and then averaged over sentences (spec: metrics); ``gold_sparsity`` per head.
+    computed per sentence and then averaged over sentences; ``gold_sparsity`` per head.
     """
     families = [list(family) for _, family in groupby(members, key=_family)]
     sums = [np.zeros((len(MEASURES), len(family), graphs.heads, len(windows))) for family in families]

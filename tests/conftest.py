@@ -1,12 +1,17 @@
-"""Attention graphs in small files, for everything that reads them."""
+"""Offline and on one thread; attention graphs in small files, for everything that reads them."""
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # transformers and datasets read it when they are imported
 
 import pytest
 import torch
 
 from sparselib.graphs import LayerGraphs, open_graphs, writing_graphs
+
+torch.set_num_threads(1)
 
 
 @pytest.fixture

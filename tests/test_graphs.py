@@ -24,7 +24,7 @@ def drawn(seed=0, length=LENGTH):
     return tuple(torch.randn(shape, generator=generator) * 2 for _ in range(2))
 
 
-def write(folder, *, causal=False, written=len(LENGTHS), size=2):
+def write(folder, *, causal=False, written=5, size=2):
     """Write all layers in batches, each cut to its longest sentence, as models make them."""
     paths = [folder / f"layer{layer:02}.safetensors" for layer in range(LAYERS)]
     with writing_graphs(paths, SEQUENCE, HEADS, LENGTH, DIMENSION, causal=causal, task="toy") as writer:

@@ -51,7 +51,7 @@ def test_measures_equal_their_sets(lengths, causal):
 
 @pytest.mark.parametrize(("causal", "denominator"), [(False, 9), (True, 6)])
 def test_sparsity_denominators_with_padding(causal, denominator):
-    """Acceptance test 3 of the spec: n² and n(n+1)/2, n the real length."""
+    """n² and n(n+1)/2, n the real length."""
     one_edge = torch.zeros(1, 1, 5, 5, dtype=torch.bool)
     one_edge[0, 0, 0, 0] = one_edge[0, 0, 4, 4] = True  # the second is padding
     assert sparsity(one_edge, lengths=[3], causal=causal).item() == pytest.approx(1 - 1 / denominator)
@@ -111,7 +111,7 @@ def dominates(p, q):
 @given(points)
 @settings(deadline=None)
 def test_no_returned_point_is_dominated_and_no_dropped_one_is_not(chosen):
-    """Acceptance test 10 of the spec."""
+    """No returned point is dominated, no dropped point is not."""
     front = set(pareto_front(*split(chosen)).tolist())
     for index, point in enumerate(chosen):
         assert (index in front) == (not any(dominates(other, point) for other in chosen))

@@ -43,7 +43,7 @@ def encode_blocks(
     -------
     tensors
         ``input_ids``, ``tags`` and ``chains``, each ``[N, length]``. A word's tag and chain are copied to all its subwords;
-        -1 stands for none (special tokens always). Chain numbers are unique over the whole stream. Where the corpus
+        -1 stands for none. Chain numbers are unique over the whole stream. Where the corpus
         has tags but no chains, the words of a document that recur as a noun with the same form stand in for chains.
     header
         ``tag_names`` in the order of their numbers, and ``chain_source``: ``gold``, ``repeated nouns`` or ``none``.

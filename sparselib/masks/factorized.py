@@ -1,4 +1,4 @@
-"""The factorised patterns of Sparse Transformers (Child et al. 2019), in the clean definitions of spec §11.3.
+"""The factorised patterns of Sparse Transformers (Child et al. 2019), with the off-by-ones of later descriptions removed.
 
 Each comes as its two parts A1 and A2, for heads that take one part each, and as their union. All are causal
 by definition. Two steps, one in each part, lead from every position to every earlier one (for `fixed`, the

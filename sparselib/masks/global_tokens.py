@@ -30,7 +30,7 @@ def sequence_globals(lengths: SentenceLengths, which: str) -> Pattern:
     """Row and column of each sentence's first token, or of its first and its last *real* token.
 
     `lengths`: `[B]` real tokens per sentence; `which`: "first" or "first_last". (The reference code takes the
-    last padded position, which is wrong for short sentences: spec §4.)
+    last padded position, which is wrong for short sentences.)
 
     Raises ValueError if `which` is neither, or the lengths are not integers of at least 1.
     """

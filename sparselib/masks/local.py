@@ -18,7 +18,7 @@ def causal() -> Pattern:
 def sliding_window(width: int) -> Pattern:
     """Keys around the query; `width` counts all of them, the query's own position included.
 
-    Offsets j - i run over [-ceil(w/2) + 1, floor(w/2)] (Sparsefinder's evaluation, spec §4): odd widths are
+    Offsets j - i run over [-ceil(w/2) + 1, floor(w/2)] (as in Sparsefinder's evaluation): odd widths are
     symmetric, even ones look one step further ahead, width 1 is the diagonal and width 0 nothing. Rows at the
     edges are cut, not shifted. Intersected with `causal()`, width 11 is the query and its 5 predecessors.
 
@@ -32,7 +32,7 @@ def dilated(width: int, dilation: int) -> Pattern:
     """`width` keys at every `dilation`-th position around the query: the window's offsets times `dilation`.
 
     `dilated(width, 1)` is `sliding_window(width)`. Source: Extremely Sparse Transformer, §4 (which leaves the
-    step open; spec §11.2 takes 2).
+    step open; 2 is usual).
 
     Raises ValueError if width < 0 or dilation < 1.
     """
@@ -55,7 +55,7 @@ def _window(width: int, dilation: int) -> Pattern:
 def block(size: int) -> Pattern:
     """Keys in the query's own block of `size` consecutive positions.
 
-    Source: Extremely Sparse Transformer, §4 (spec §11.2). Raises ValueError if size < 1.
+    Source: Extremely Sparse Transformer, §4. Raises ValueError if size < 1.
     """
     at_least("size", size, 1)
 

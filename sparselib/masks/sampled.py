@@ -20,7 +20,7 @@ def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) ->
 
     Sparsefinder §5: "the number of random global tokens". They are drawn without replacement from the real
     positions; a shorter sentence takes all it has. (The reference code draws Uniform{2, ..., G - 1}
-    positions, with replacement and over the padding: spec §5.2.) `lengths`: `[B]`.
+    positions, with replacement and over the padding.) `lengths`: `[B]`.
 
     Raises ValueError if globals_ < 0 or the lengths are not integers of at least 1.
     """
@@ -50,7 +50,7 @@ def bigbird(
 
     `random_keys` distinct real keys per row and head, outside the fixed part; a row with fewer of them takes
     all. `random_scope` says where they come from: "uniform" the whole sentence, "official_plan" mostly its
-    first columns, as in the published BigBird code that Sparsefinder used (spec §5.3). As there, sentences of
+    first columns, as in the published BigBird code that Sparsefinder used. As there, sentences of
     equal length in a batch share one draw. `lengths`: `[B]`.
 
     Raises ValueError if random_keys < 0, heads < 1, a length < 1 or the scope is unknown.
@@ -69,7 +69,7 @@ def _band_and_border(lengths: SentenceLengths) -> Pattern:
 def random_keys(count: int, lengths: SentenceLengths, heads: int, generator: Generator) -> Pattern:
     """`count` distinct keys per row and head, uniform over the sentence; all of them if it is shorter.
 
-    Source: Extremely Sparse Transformer, §4 (spec §11.2). Sentences of equal length share one draw.
+    Source: Extremely Sparse Transformer, §4. Sentences of equal length share one draw.
     `lengths`: `[B]`.
 
     Raises ValueError if count < 0, heads < 1 or the lengths are not integers of at least 1.

@@ -23,7 +23,7 @@ class Clustering(Bucketed):
 
     `match`: "intersection" gives an edge to any shared cluster, as the paper says. "rank_aligned" compares
     the nearest cluster with the nearest, the second with the second, and so on: what the reference code did
-    in its perplexity runs (spec §3.3). They differ for top_k > 1 only. Of equally near centroids the first is
+    in its perplexity runs. They differ for top_k > 1 only. Of equally near centroids the first is
     taken.
 
     Raises ValueError for malformed centroids, top_k outside 1..C or an unknown match.

@@ -17,7 +17,7 @@ class Distance:
     """Pairs at most `threshold` apart.
 
     The paper writes ||q' - k'|| <= t. The reference code compares *squared* distances, with a strict <, over
-    the grid of t that the paper prints (spec §3.1); so the metric defaults to "sq_euclidean", "euclidean" is
+    the grid of t that the paper prints; so the metric defaults to "sq_euclidean", "euclidean" is
     the paper's formula, and both take the paper's <=.
 
     Raises ValueError if threshold < 0 or the metric is unknown.

@@ -17,7 +17,7 @@ class Quantization(Bucketed):
     n is the real length; a short sentence fills fewer bins. Queries and keys are ranked separately, per
     sentence, head and dimension; equal values keep their order in the sentence. An edge needs the same bin in
     any one dimension: bins * R buckets in all. Ranks look at the whole sentence, so in a causal decoder a
-    token's bin depends on future tokens (spec §3.2).
+    token's bin depends on future tokens.
 
     Raises ValueError if bins < 1.
     """

@@ -26,7 +26,7 @@ class Routing(Bucketed):
     Best means the largest dot product of centroid and normalised token, among the real tokens of the
     sentence; equal scores keep their order in the sentence. `width=None` is ceil(n / C), n the real length
     (Sparsefinder App. C.2). A token may be taken by several centroids or by none. `membership="one"` keeps
-    only the first of those that took it, as the reference code does by accident (spec §5.5).
+    only the first of those that took it, as the reference code does by accident.
 
     Raises ValueError for malformed centroids, width < 1 or an unknown membership.
     """
@@ -73,7 +73,7 @@ def fit_routing_centroids(points: Tensor, clusters: int, seed: int, decay: float
     """Spherical k-means by moving average, for one epoch: `[H, N, R]` -> unit vectors `[H, C, R]`.
 
     Centroids start at random points; each batch then moves every centroid by 1 - decay towards the mean
-    direction of the points nearest to it ("routing_trained" of spec §5.5). At the published decay they stay
+    direction of the points nearest to it ("routing_trained" in the reference code). At the published decay they stay
     close to where they start: that is the baseline.
 
     Raises ValueError if there are fewer points than clusters, NaN or infinite ones, or decay is not in 0..1.

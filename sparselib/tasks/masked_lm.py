@@ -60,8 +60,17 @@ def _sinusoids(count: int, size: int) -> Tensor:
 
 
 def load_model(name: str | Path) -> PreTrainedModel:
-    """A masked language model from the hub, or from a folder that ``save_pretrained`` made."""
-    return AutoModelForMaskedLM.from_pretrained(name)
+    """A masked language model from the hub, or from a folder that ``save_pretrained`` made.
+
+    Raises
+    ------
+    ValueError
+        If its vocabulary projection is not ``lm_head``, as RoBERTa's is: only such models are trained and evaluated here.
+    """
+    model = AutoModelForMaskedLM.from_pretrained(name)
+    if not hasattr(model, "lm_head"):
+        raise ValueError(f"{name}: {type(model).__name__} has no lm_head; a model of RoBERTa's kind is needed")
+    return model
 
 
 def load_entmax_model(folder: str | Path) -> tuple[PreTrainedModel, AttentionControl]:

@@ -71,7 +71,7 @@ def extract_graphs(
     folder: Path,
     batch_size: int,
 ) -> None:
-    """Store the queries and keys of every layer for ``input_ids[sequence]``, unmasked (spec: graph extraction)."""
+    """Store the queries and keys of every layer for ``input_ids[sequence]``, unmasked."""
     model.eval()
     heads = model.config.num_attention_heads
     length, dimension = input_ids.shape[1], model.config.hidden_size // heads
@@ -123,9 +123,11 @@ def evaluate_replaced(
     """Perplexity with the graphs of all layers and heads replaced by predicted ones, for every member and window.
 
     Graphs are predicted from, and compared with the gold graphs of, the hidden states that the replacement below has already
-    changed: this is the *perturbed* recall (spec: two recalls). The rows ``full`` and ``gold graph`` are the model as it is,
+    changed: this is the *perturbed* recall. The rows ``full`` and ``gold graph`` are the model as it is,
     and with its own graph as the mask; sparse-consistency (Proposition 1) makes them equal.
     """
+
+    projections = [projection.to(model.device) for projection in projections]
 
     def row(method: str, setting: str, window: int, graph: Callable) -> dict[str, object]:
         tally = _Tally()

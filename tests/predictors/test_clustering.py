@@ -35,7 +35,7 @@ def test_rank_aligned_equals_its_loop(case, centroids, top_k):
 
 
 def test_two_clusters_are_matched_as_sets_and_the_diagonal_is_not_forced():
-    """Acceptance test 4 of the spec."""
+    """k = 2 is a true set intersection, and no diagonal is forced."""
     centroids = torch.tensor([[[0.0], [10.0], [20.0], [30.0]]])
     q = torch.tensor([4.0, 26.0]).view(1, 1, 2, 1)  # clusters (0, 1) and (3, 2)
     k = torch.tensor([6.0, 6.0]).view(1, 1, 2, 1)  # clusters (1, 0): those of the first query, swapped

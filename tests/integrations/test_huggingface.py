@@ -1,0 +1,223 @@
+"""Our attention inside Hugging Face models against their own eager attention, and predicted graphs inside them."""
+
+from typing import NamedTuple
+
+import entmax as reference
+import pytest
+import torch
+from torch import Tensor
+from transformers import (
+    BertConfig,
+    BertModel,
+    FSMTConfig,
+    FSMTForConditionalGeneration,
+    GPT2Config,
+    GPT2Model,
+    LlamaConfig,
+    LlamaModel,
+    MarianConfig,
+    MarianModel,
+    PreTrainedModel,
+    RobertaConfig,
+    RobertaModel,
+)
+
+from sparselib.attention import attention_weights, gold_graph
+from sparselib.integrations.huggingface import use_attention
+
+HEADS, LENGTH, PADDED = 4, 9, 6
+BOTH = {"vocab_size": 50, "max_position_embeddings": 40}
+SIZES = BOTH | {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": HEADS, "intermediate_size": 32}
+MARIAN = {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in
+          {"layers": 2, "attention_heads": HEADS, "ffn_dim": 32}.items()}  # fmt: skip
+GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": HEADS, "bos_token_id": 0, "eos_token_id": 0}
+MODELS = {
+    "roberta": lambda: RobertaModel(RobertaConfig(**SIZES)),
+    "bert": lambda: BertModel(BertConfig(**SIZES)),
+    "gpt2": lambda: GPT2Model(GPT2Config(vocab_size=50, n_positions=40, **GPT2)),
+    "llama": lambda: LlamaModel(LlamaConfig(**SIZES, num_key_value_heads=2)),
+    "marian": lambda: MarianModel(MarianConfig(**BOTH, **MARIAN, d_model=32, pad_token_id=1, decoder_start_token_id=0)),
+}
+CAUSAL = ("gpt2", "llama")
+
+
+class Case(NamedTuple):
+    model: PreTrainedModel
+    inputs: dict[str, Tensor]
+
+    def __call__(self, **extra) -> Tensor:
+        """Hidden states at real positions."""
+        with torch.no_grad():
+            hidden = self.model(**self.inputs, **extra).last_hidden_state
+        return hidden[self.inputs.get("decoder_attention_mask", self.inputs["attention_mask"]).bool()]
+
+    def attentions(self) -> list[Tensor]:
+        """The weights of every layer, in the order in which the layers are called."""
+        with torch.no_grad():
+            found = self.model(**self.inputs, output_attentions=True)
+        if not self.model.config.is_encoder_decoder:
+            return list(found.attentions)
+        pairs = zip(found.decoder_attentions, found.cross_attentions, strict=True)
+        return [*found.encoder_attentions, *(weights for pair in pairs for weights in pair)]
+
+
+def make(name: str, padding: str = "right") -> Case:
+    """A model with weights large enough that heads are far from uniform, and a batch with a padded sentence."""
+    torch.manual_seed(0)
+    model = MODELS[name]().eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(torch.randn_like(weight), alpha=0.3)
+    ids = torch.randint(5, 50, (2, LENGTH))
+    mask = torch.ones_like(ids)
+    mask[1, PADDED:] = 0
+    if padding == "left":
+        mask = mask.flip(1)
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if model.config.is_encoder_decoder:
+        inputs |= {"decoder_input_ids": ids[:, 1:-1], "decoder_attention_mask": mask[:, 1:-1]}
+    model.set_attn_implementation("eager")
+    return Case(model, inputs)
+
+
+@pytest.fixture(params=MODELS)
+def case(request) -> Case:
+    return make(request.param)
+
+
+def by_package(scores: Tensor) -> Tensor:
+    return reference.entmax15(scores, dim=-1)
+
+
+def gold(layer, q, k, visible):
+    return gold_graph(q, k, visible)
+
+
+def diagonal(layer, q, k, visible):
+    return torch.eye(q.shape[2], k.shape[2], dtype=torch.bool).expand_as(visible)
+
+
+@pytest.mark.parametrize(("name", "padding"), [*((name, "right") for name in MODELS), *((n, "left") for n in CAUSAL)])
+def test_softmax_is_the_models_own_eager_attention(name, padding):
+    case = make(name, padding)
+    own = case()
+    control = use_attention(case.model, lambda scores: scores.softmax(-1))
+    assert control.layers == (6 if name == "marian" else 2)
+    torch.testing.assert_close(case(), own, atol=1e-5, rtol=1e-5)
+
+
+def test_entmax_weights_are_the_entmax_packages(case):
+    own = case()
+    control = use_attention(case.model)
+    expected = []
+
+    def observe(layer, q, k, visible):
+        assert layer == len(expected)
+        expected.append(attention_weights(q, k, visible, normalizer=by_package))
+
+    with control.observing(observe):
+        found = case.attentions()
+    for weights, wanted in zip(found, expected, strict=True):
+        torch.testing.assert_close(weights, wanted, atol=1e-5, rtol=1e-4)
+    assert (case() - own).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("padding", ["right", "left"])
+def test_padding_and_future_get_no_weight(name, padding):
+    case = make(name, padding)
+    use_attention(case.model)
+    real = case.inputs["attention_mask"].bool()
+    visible = (real[:, None, :] & torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril())[:, None].expand(
+        -1, HEADS, -1, -1
+    )
+    for weights in case.attentions():
+        assert (weights[~visible] == 0).all()
+        sums = weights.sum(-1)
+        torch.testing.assert_close(sums, visible.any(-1).float(), atol=1e-5, rtol=0)  # rows without any key are empty
+
+
+def test_the_gold_graph_of_what_is_observed_is_where_the_weights_are(case):
+    control = use_attention(case.model)
+    graphs = []
+    with control.observing(lambda layer, q, k, visible: graphs.append(gold_graph(q, k, visible))):
+        weights = case.attentions()
+    assert len(graphs) == control.layers
+    for graph, found in zip(graphs, weights, strict=True):
+        assert torch.equal(graph, found > 0)
+    assert 0 < sum(int(graph.sum()) for graph in graphs) < 0.7 * sum(graph.numel() for graph in graphs)
+
+
+def test_its_own_gold_graph_changes_nothing_and_the_diagonal_does(case):
+    """Proposition 1, sparse-consistency."""
+    control = use_attention(case.model)
+    free = case()
+    with control.restricted_to(gold):
+        torch.testing.assert_close(case(), free, atol=1e-6, rtol=1e-6)
+    with control.restricted_to(diagonal):
+        assert (case() - free).abs().max() > 1e-2
+    assert torch.equal(case(), free)
+
+
+def test_a_graph_never_reveals_padding_or_future(case):
+    control = use_attention(case.model)
+    free = case()
+    with control.restricted_to(lambda layer, q, k, visible: torch.ones_like(visible)):
+        assert torch.equal(case(), free)
+
+
+def test_restriction_and_observation_end_with_their_block_even_by_an_exception(case):
+    control = use_attention(case.model)
+    free, calls = case(), []
+    for context in (control.restricted_to(diagonal), control.observing(lambda *arguments: calls.append(arguments[0]))):
+        with pytest.raises(KeyboardInterrupt), context:
+            case()
+            raise KeyboardInterrupt
+    assert calls == list(range(control.layers))
+    assert torch.equal(case(), free)
+    assert calls == list(range(control.layers))
+
+
+def test_models_do_not_share_what_their_attention_does():
+    case, other = make("roberta"), make("roberta")
+    own = other()
+    control = use_attention(case.model)
+    use_attention(other.model, lambda scores: scores.softmax(-1))
+    with control.restricted_to(diagonal):
+        torch.testing.assert_close(other(), own, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_decoding_word_by_word_with_a_cache_is_decoding_at_once(name):
+    case = make(name)
+    use_attention(case.model)
+    ids, cache, steps = case.inputs["input_ids"], None, []
+    with torch.no_grad():
+        whole = case.model(ids).last_hidden_state
+        for position in range(LENGTH):
+            step = case.model(ids[:, position : position + 1], past_key_values=cache, use_cache=True)
+            cache = step.past_key_values
+            steps.append(step.last_hidden_state)
+    torch.testing.assert_close(torch.cat(steps, dim=1), whole, atol=1e-5, rtol=1e-5)
+
+
+def test_a_saved_model_comes_back_with_its_default_attention(case, tmp_path):
+    own = case()
+    use_attention(case.model)
+    case.model.save_pretrained(tmp_path)
+    assert "sparselib" not in (tmp_path / "config.json").read_text()
+    again = Case(type(case.model).from_pretrained(tmp_path).eval(), case.inputs)
+    torch.testing.assert_close(again(), own, atol=1e-4, rtol=1e-4)
+
+
+def test_a_model_that_ignores_the_interface_is_refused_by_name():
+    sizes = {"src_vocab_size": 50, "tgt_vocab_size": 50, "d_model": 32, **MARIAN}
+    model = FSMTForConditionalGeneration(FSMTConfig(langs=["en", "de"], **sizes))
+    with pytest.raises(ValueError, match="FSMTForConditionalGeneration"):
+        use_attention(model)
+
+
+def test_training_mode_is_kept():
+    model = make("bert").model.train()
+    use_attention(model)
+    assert all(module.training for module in model.modules())
