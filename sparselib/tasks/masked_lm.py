@@ -32,8 +32,9 @@ IGNORED = -100
 def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **architecture: int) -> RobertaForMaskedLM:
     """A RoBERTa with random weights for sequences of ``length``; ``architecture`` goes to ``RobertaConfig``.
 
-    Its position embeddings start as sinusoids of the size of the other weights, and are learned from there: attention to a
-    neighbour is then a rotation away, which a model with little text finds and one with random positions does not.
+    So that it finds its neighbours with little text, attention starts local and is learned from there: position embeddings
+    start as sinusoids, twice as large as token embeddings, and each head's key weights as its query weights, which together
+    make near positions score higher. With random ones each of n keys starts with a weight of 1 / n, and so with little gradient.
     """
     set_seed(seed)
     model = RobertaForMaskedLM(
@@ -48,7 +49,10 @@ def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **ar
     )
     positions = model.roberta.embeddings.position_embeddings.weight
     with torch.no_grad():
-        positions.copy_(_sinusoids(*positions.shape) * (2**0.5 * model.config.initializer_range))
+        # A sinusoid of amplitude 1 has a standard deviation of 1 / sqrt(2).
+        positions.copy_(_sinusoids(*positions.shape) * (2 * 2**0.5 * model.config.initializer_range))
+        for layer in model.roberta.encoder.layer:
+            layer.attention.self.key.weight.copy_(layer.attention.self.query.weight)
     return model
 
 

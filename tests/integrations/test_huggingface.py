@@ -169,10 +169,15 @@ def test_a_graph_never_reveals_padding_or_future(case):
 def test_restriction_and_observation_end_with_their_block_even_by_an_exception(case):
     control = use_attention(case.model)
     free, calls = case(), []
-    for context in (control.restricted_to(diagonal), control.observing(lambda *arguments: calls.append(arguments[0]))):
-        with pytest.raises(KeyboardInterrupt), context:
+
+    def interrupted(context):
+        with context:
             case()
             raise KeyboardInterrupt
+
+    for context in (control.restricted_to(diagonal), control.observing(lambda *arguments: calls.append(arguments[0]))):
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(context)
     assert calls == list(range(control.layers))
     assert torch.equal(case(), free)
     assert calls == list(range(control.layers))

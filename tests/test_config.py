@@ -1,0 +1,200 @@
+"""The profiles, their schema and the code agree; what is misspelt or ill-typed is refused by name, before any job."""
+
+import copy
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from transformers import TrainingArguments
+
+from sparselib import grids, predictors
+from sparselib.masks import RANDOM_SCOPES
+from sparselib.paths import ROOT
+from sparselib.projections import LOSSES, fit_projection
+
+SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+PROFILES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
+SETTINGS = SCHEMA["$defs"]["masked_lm"]["properties"]
+NAMED_BY_THE_USER = (["masked_lm", "methods"], ["masked_lm", "replaced", "methods"], ["masked_lm", "unseen"])
+
+
+@pytest.fixture(params=PROFILES)
+def profile(request) -> dict:
+    return copy.deepcopy(PROFILES[request.param])
+
+
+def refusal(profile: dict) -> ValidationError:
+    """What Snakemake shows of a profile that the schema refuses."""
+    with pytest.raises(ValidationError) as caught:
+        Draft202012Validator(SCHEMA).validate(profile)
+    return caught.value
+
+
+def changed(path: list, value: object, profile: str = "demo") -> dict:
+    changed = copy.deepcopy(PROFILES[profile])
+    at(changed, path[:-1])[path[-1]] = value
+    return changed
+
+
+def at(profile: dict, path: list):
+    for key in path:
+        profile = profile[key]
+    return profile
+
+
+def paths(value: object, path: tuple = ()) -> Iterator[list]:
+    """Paths of a profile and of everything in it."""
+    yield list(path)
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from paths(inner, (*path, key))
+
+
+def test_a_profile_is_valid_and_named_as_its_file(profile):
+    Draft202012Validator(SCHEMA).validate(profile)
+    assert PROFILES[profile["profile"]] == profile
+
+
+def test_a_misspelt_key_is_refused_wherever_it_stands(profile):
+    for path in list(paths(profile)):
+        section = at(profile, path)
+        if isinstance(section, dict):
+            section["misspelt"] = 1
+            error = refusal(profile)
+            assert list(error.absolute_path) in (path, [*path, "misspelt"], path[:-1])
+            del section["misspelt"]
+
+
+def test_every_required_key_is_missed(profile):
+    for path in list(paths(profile)):
+        if path and isinstance(path[-1], str) and path[:-1] not in NAMED_BY_THE_USER:
+            section = at(profile, path[:-1])
+            section[path[-1] + "x"] = section.pop(path[-1])
+            refusal(profile)
+            section[path[-1]] = section.pop(path[-1] + "x")
+
+
+def test_a_wrong_type_is_refused_wherever_it_stands(profile):
+    for path in list(paths(profile)):
+        for wrong in ([[None]], None):
+            if path:
+                section, kept = at(profile, path[:-1]), at(profile, path)
+                section[path[-1]] = wrong
+                assert list(refusal(profile).absolute_path) == path[: len(refusal(profile).absolute_path)]
+                section[path[-1]] = kept
+
+
+TRAINING = ["masked_lm", "training"]
+DISTANCE = ["masked_lm", "methods", "sparsefinder-distance"]
+KMEANS = ["masked_lm", "methods", "sparsefinder-kmeans"]
+VAGUE = pytest.mark.xfail(strict=True, reason="oneOf names the section only and prints it, not the key in it")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["seed"], "0"),
+        (["masked_lm", "global_tokens"], "all"),
+        (["masked_lm", "windows", 0], -1),
+        (["masked_lm", "projection", "loss"], "hinge"),
+        ([*TRAINING, "lr_scheduler_type"], "polynomial"),
+        ([*TRAINING, "bf16"], "yes"),
+        (["masked_lm", "model", "hidden_size"], "128"),
+        (["masked_lm", "corpus", "words", "train"], 0),
+        ([*DISTANCE, "metric"], "cosine"),
+        ([*KMEANS, "match"], "any"),
+        pytest.param([*DISTANCE, "threshold"], "1.0", marks=VAGUE),
+        pytest.param([*KMEANS, "clusters"], [4, 0], marks=VAGUE),
+        pytest.param([*DISTANCE, "predictor"], "Distanz", marks=VAGUE),
+        pytest.param(["masked_lm", "corpus", "source"], "ftp", marks=VAGUE),
+    ],
+    ids=lambda value: ".".join(map(str, value)) if isinstance(value, list) and len(value) > 1 else "",
+)
+def test_a_wrong_value_is_refused_by_its_path(path, value):
+    error = refusal(changed(path, value))
+    assert list(error.absolute_path)[: len(path)] == path
+    assert "".join(f"[{key!r}]" for key in path) in str(error)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ["sede"],
+        ["masked_lm", "layer"],
+        [*TRAINING, "lerning_rate"],
+        ["masked_lm", "evaluation", "sequence"],
+        ["masked_lm", "replaced", "window"],
+        pytest.param([*KMEANS, "topk"], marks=VAGUE),
+        pytest.param(["masked_lm", "model", "hiden_size"], marks=VAGUE),
+        pytest.param(["masked_lm", "corpus", "words", "trian"], marks=VAGUE),
+        pytest.param(["masked_lm", "tokenizer", "vocab"], marks=VAGUE),
+    ],
+    ids=lambda path: path[-1],
+)
+def test_a_misspelt_key_is_refused_by_its_path(path):
+    error = refusal(changed(path, 1))
+    assert error.message == f"Additional properties are not allowed ({path[-1]!r} was unexpected)"
+    assert list(error.absolute_path) == path[:-1]
+
+
+def test_snakemake_refuses_a_bad_profile_before_any_job(tmp_path):
+    (tmp_path / "bad.yaml").write_text("masked_lm: {training: {lerning_rate: 1}}\n")
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--configfile", str(tmp_path / "bad.yaml")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    output = done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "'lerning_rate' was unexpected" in output
+    assert "['masked_lm']['training']" in output
+    assert "Job stats" not in output
+
+
+def branches() -> dict[str, dict]:
+    """The schema's arguments of each predictor."""
+    sections = [branch["properties"] for branch in SCHEMA["$defs"]["methods"]["additionalProperties"]["oneOf"]]
+    return {section["predictor"]["const"]: section for section in sections}
+
+
+@pytest.mark.parametrize("name", branches())
+def test_a_predictor_takes_the_arguments_that_the_schema_allows(name):
+    taken = {field.name for field in fields(getattr(predictors, name))} - {"seed", "centroids"}
+    if name in grids.CENTROIDS:
+        taken |= {"clusters"}
+    assert name in grids.ALLOWED
+    assert branches()[name].keys() - {"predictor"} <= taken
+
+
+def test_choices_are_those_of_the_code():
+    assert SETTINGS["projection"]["properties"]["loss"]["enum"] == list(LOSSES)
+    assert branches()["BigBird"]["random_scope"]["enum"] == list(RANDOM_SCOPES)
+    assert SETTINGS["projection"]["properties"].keys() == inspect.signature(fit_projection).parameters.keys() - {
+        "graphs",
+        "seed",
+    }
+    own = {"mask_probability", "causal_steps"}
+    assert SETTINGS["training"]["properties"].keys() - own <= {field.name for field in fields(TrainingArguments)}
+
+
+def test_a_profile_asks_for_what_its_other_sections_give(profile):
+    settings = profile["masked_lm"]
+    for predictor in ("Clustering", "Routing"):
+        fitted = grids.cluster_counts(settings["methods"], predictor)
+        assert set(grids.cluster_counts(settings["replaced"]["methods"], predictor)) <= set(fitted)
+    assert settings["tag_clusters"] in grids.cluster_counts(settings["methods"], "Clustering")
+    assert settings["layers"] == settings["model"].get("num_hidden_layers", settings["layers"])
+    for section in (settings, settings["replaced"]):
+        assert section["windows"] == sorted(section["windows"])
+        for method in section["methods"].values():
+            thresholds = method.get("threshold", [])
+            assert thresholds == sorted(thresholds)
+
+
+def test_the_readme_explains_every_key():
+    text = (ROOT / "config/README.md").read_text()
+    keys = [*SCHEMA["properties"], *(f"masked_lm.{key}" for key in SETTINGS)]
+    assert [key for key in keys if key != "masked_lm" and f"`{key}`" not in text] == []

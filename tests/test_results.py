@@ -1,0 +1,139 @@
+"""From rows to curves: means over heads and seeds, fronts and the areas under them, on tables small enough to do by hand."""
+
+from itertools import product
+
+import pandas as pd
+import pytest
+
+from sparselib.results import (
+    front,
+    hypervolumes,
+    over_heads,
+    over_seeds,
+    read_layers,
+    read_replaced,
+    read_sweep,
+    spread,
+)
+
+MEASURES = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
+
+
+def made_sweep():
+    """Two seeds, methods, settings, windows, layers and heads; every measure another number in every row."""
+    points = product([0, 1], [0, 1], ["near", "window"], ["{}", '{"a": 1}'], [0, 3], [0, 1])
+    table = pd.DataFrame(points, columns=["seed", "layer", "method", "setting", "window", "head"])
+    for number, measure in enumerate(MEASURES):
+        table[measure] = [(row * (number + 3)) ** 2 % 97 / 97 for row in range(len(table))]
+    return table.sample(frac=1, random_state=0)
+
+
+def test_over_heads_is_the_plain_mean_over_layers_and_heads():
+    sweep = made_sweep()
+    points = over_heads(sweep)
+    assert len(points) == 2 * 2 * 2 * 2
+    for point in points.to_dict("records"):
+        rows = [
+            row
+            for row in sweep.to_dict("records")
+            if all(row[name] == point[name] for name in ("seed", "method", "setting", "window"))
+        ]
+        assert len(rows) == 4
+        for measure in MEASURES:
+            assert point[measure] == pytest.approx(sum(row[measure] for row in rows) / 4)
+
+
+def test_over_seeds_is_the_mean_over_seeds():
+    points = over_heads(made_sweep())
+    means = over_seeds(points)
+    assert "seed" not in means
+    assert len(means) == 2 * 2 * 2
+    for mean in means.to_dict("records"):
+        both = points.query("method == @mean['method'] and setting == @mean['setting'] and window == @mean['window']")
+        assert len(both) == 2
+        for measure in MEASURES:
+            assert mean[measure] == pytest.approx(sum(both[measure]) / 2)
+
+
+def made_points():
+    """`near` dominates `far` everywhere; each has one point that its own front drops."""
+    rows = [
+        (0, "near", 0.9, 0.4),
+        (0, "near", 0.5, 0.8),
+        (0, "near", 0.4, 0.7),
+        (0, "far", 0.8, 0.2),
+        (0, "far", 0.8, 0.1),
+        (1, "near", 0.5, 1.0),
+        (1, "far", 0.0, 1.0),
+        (1, "far", 1.0, 0.0),
+    ]
+    return pd.DataFrame(rows, columns=["seed", "method", "sparsity", "recall"])
+
+
+def test_front_is_each_methods_own_by_sparsity():
+    kept = front(made_points().query("seed == 0"), "recall")
+    assert kept[["method", "sparsity", "recall"]].to_numpy().tolist() == [
+        ["far", 0.8, 0.2],
+        ["near", 0.5, 0.8],
+        ["near", 0.9, 0.4],
+    ]
+
+
+def test_front_of_another_score_uses_that_score():
+    points = made_points().query("seed == 0").assign(score=[-3.0, -2.0, -1.0, -5.0, -4.0])
+    assert front(points, "score")[["method", "score"]].to_numpy().tolist() == [
+        ["far", -4.0],
+        ["near", -1.0],
+        ["near", -2.0],
+        ["near", -3.0],
+    ]
+
+
+def test_areas_under_recall_reach_down_to_zero():
+    areas = hypervolumes(made_points(), "recall").set_index(["seed", "method"])["hypervolume"]
+    assert areas.to_dict() == pytest.approx(
+        {(0, "near"): 0.5 * 0.8 + 0.4 * 0.4, (0, "far"): 0.8 * 0.2, (1, "near"): 0.5, (1, "far"): 0.0}
+    )
+
+
+def test_areas_under_other_scores_reach_down_to_the_worst_of_all():
+    points = pd.DataFrame(
+        [(0, "a", 0.5, -2.0), (0, "a", 0.9, -4.0), (0, "b", 0.5, -3.0), (1, "a", 0.5, -2.0), (1, "b", 0.8, -5.0)],
+        columns=["seed", "method", "sparsity", "score"],
+    )
+    areas = hypervolumes(points, "score").set_index(["seed", "method"])["hypervolume"]
+    assert areas.to_dict() == pytest.approx(
+        {(0, "a"): 0.5 * 3 + 0.4 * 1, (0, "b"): 0.5 * 2, (1, "a"): 0.5 * 3, (1, "b"): 0.0}
+    )
+
+
+def test_read_sweep_reads_every_seed_and_layer(tmp_path):
+    sweep = made_sweep()
+    for (seed, layer), rows in sweep.groupby(["seed", "layer"]):
+        path = tmp_path / "sweep" / f"seed{seed}" / f"layer{layer:02}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows.to_parquet(path, index=False)
+    order = ["seed", "layer", "method", "setting", "window", "head"]
+    found, expected = (table.sort_values(order).reset_index(drop=True) for table in (read_sweep(tmp_path), sweep))
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
+def test_read_replaced_and_read_layers_put_one_file_below_the_other(tmp_path):
+    for folder, name in (("replaced", "seed"), ("tags", "layer")):
+        (tmp_path / folder).mkdir()
+        for number in (2, 0, 1):
+            pd.DataFrame({"number": [number] * 2}).to_csv(tmp_path / folder / f"{name}{number}.csv", index=False)
+    for table in (read_replaced(tmp_path), read_layers(tmp_path / "tags")):
+        assert table["number"].tolist() == [0, 0, 1, 1, 2, 2]
+        assert table.index.tolist() == [*range(6)]
+
+
+@pytest.mark.parametrize(("read", "named"), [(read_sweep, "sweep"), (read_replaced, "replaced")])
+def test_results_that_are_not_there_are_named(tmp_path, read, named):
+    with pytest.raises(FileNotFoundError, match=f"{named}: no table"):
+        read(tmp_path)
+
+
+def test_spread_is_mean_and_sample_standard_deviation():
+    assert spread(pd.Series([1.0, 2.0, 3.0])) == "2.0000 ± 1.0000"
+    assert spread(pd.Series([0.5])) == "0.5000 ± nan"
