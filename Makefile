@@ -4,6 +4,7 @@ CORES ?= 2
 BIN = .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_OFFLINE ?= 1
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: env results test lint lab bench notebooks clean
 
@@ -42,8 +43,9 @@ bench: env
 	python benchmarks/graph_memory.py
 
 notebooks: results
-	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*'); do cp results/demo/notebooks/$$name notebooks/$$name; done
+	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*'); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done
 	nbstripout --keep-output --keep-count --extra-keys "metadata.papermill cell.metadata.papermill cell.metadata.execution" notebooks/*.ipynb notebooks/*/*.ipynb
+	ruff format --quiet notebooks
 
 clean:
 	rm -rf results .snakemake

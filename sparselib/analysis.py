@@ -1,5 +1,6 @@
 """What heads and clusters stand for: coreference (Fig. 5) and parts of speech (Fig. 6), measured over a whole corpus."""
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -81,3 +82,17 @@ def tags_over_clusters(
     table = pd.DataFrame({"count": counts.flatten().int().numpy()}, index).reset_index()
     table["share"] = table["count"] / table.groupby(["side", "head", "tag"])["count"].transform("sum").clip(lower=1)
     return table
+
+
+def tag_information(table: pd.DataFrame) -> pd.Series:
+    """Mutual information (bits) of tag and cluster, a value per layer, head and side of :func:`tags_over_clusters`' tables."""
+
+    def information(counts: pd.DataFrame) -> float:
+        joint = counts.pivot_table(index="tag", columns="cluster", values="count", aggfunc="sum").to_numpy()
+        joint = joint / joint.sum()
+        independent = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
+        present = joint > 0
+        return float((joint[present] * np.log2(joint[present] / independent[present])).sum())
+
+    keys = ["layer", "head", "side"]
+    return pd.Series({key: information(rows) for key, rows in table.groupby(keys)}).rename_axis(keys)

@@ -1,6 +1,7 @@
 """How good a predicted graph is, per sentence and head; and how good a set of such trade-offs is.
 
-All counts run over the visible pairs V: both tokens real and, if causal, the key not after the query. A ratio over an empty set is 1: nothing was missed, and nothing that was predicted is wrong.
+All counts run over the visible pairs V: both tokens real and, if causal, the key not after the query.
+A ratio over an empty set is 1: nothing was missed, and nothing that was predicted is wrong.
 """
 
 import numpy as np
@@ -58,8 +59,9 @@ def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = Fal
 def pareto_front(sparsity: ArrayLike, score: ArrayLike) -> np.ndarray:
     """Indices of the points that no other point dominates, by rising sparsity: `[N]`, `[N]` -> int `[M]`.
 
-    A point is dominated if another has at least its sparsity and at least its score, and more of one. Equal points do not dominate each other: all of them stay, in their given order. Higher is better
-    for both, so a perplexity goes in negated.
+    A point is dominated if another has at least its sparsity and at least its score, and more of one. Equal
+    points do not dominate each other: all of them stay, in their given order. Higher
+    is better for both, so a perplexity goes in negated.
 
     Raises ValueError unless both are finite, one-dimensional and of one length.
     """

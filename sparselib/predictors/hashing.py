@@ -15,7 +15,8 @@ class Hashing(Bucketed):
     """Each token's query and key, concatenated, are hashed together into one of `buckets` buckets per round.
 
     The hash is argmax over [xM; -xM] with a Gaussian M per head and round. Query and key of a token share its
-    bucket, so the graph is symmetric and holds the diagonal; an edge needs the same bucket in any round. The same seed gives the same M for every batch.
+    bucket, so the graph is symmetric and holds the diagonal; an edge needs the same bucket in any round. The
+    same seed gives the same M for every batch.
 
     Raises ValueError unless buckets is even and at least 2, and rounds at least 1.
     """

@@ -14,7 +14,8 @@ from sparselib.predictors.visible import visible_pairs
 class TopK:
     """The `k` visible keys with the largest scores q.k per query, and all that tie with the k-th.
 
-    Padding and future are masked before selecting, and a query that sees k keys or fewer keeps them all. Works on raw queries and keys; the scale of the scores does not matter.
+    Padding and future are masked before selecting, and a query that sees k keys or fewer keeps them all. Works on
+    raw queries and keys; the scale of the scores does not matter.
 
     Raises ValueError if k < 1.
     """

@@ -34,7 +34,7 @@ def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **ar
 
     So that it finds its neighbours with little text, attention starts local and is learned from there: position embeddings
     start as sinusoids, twice as large as token embeddings, and each head's key weights as its query weights, which together
-    make near positions score higher. With random ones each of n keys starts with a weight of 1 / n, and so with little gradient.
+    make near positions score higher. With random ones each of n keys starts with a weight of 1 / n and little gradient.
     """
     set_seed(seed)
     model = RobertaForMaskedLM(
