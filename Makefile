@@ -19,8 +19,11 @@ env: .venv/installed
 
 results: env
 	snakemake --cores $(CORES) --quiet rules
-	snakemake --cores 1 --quiet all --report results/demo/report.html
-	@printf '\n%s\n' "report   results/demo/report.html" "figures  results/demo/figures/" "claims   results/demo/claims.csv"
+	@$(MAKE) --no-print-directory results/demo/report.html
+	@printf '%s\n' "report   results/demo/report.html" "figures  results/demo/figures/" "claims   results/demo/claims.csv"
+
+results/demo/report.html: $(wildcard results/demo/claims.csv results/demo/figures/*.svg results/demo/figures/*/*.svg)
+	snakemake --cores 1 --quiet all --report $@
 
 test: lint
 	pytest -q tests

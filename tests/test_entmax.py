@@ -215,12 +215,12 @@ def test_rows_that_newton_leaves_unsettled_are_sorted(dtype, monkeypatch):
     sort = MODULE._entmax15_threshold_by_sorting
     monkeypatch.setattr(MODULE, "NEWTON_STEPS", 0)
     monkeypatch.setattr(MODULE, "_entmax15_threshold_by_sorting", lambda x: sorted_rows.append(len(x)) or sort(x))
-    scores = drawn((40, 128), dtype=dtype, masked=True)
+    scores = drawn((100, 128), dtype=dtype)
     probabilities = entmax15(scores)
-    assert sum(sorted_rows) > 20
+    assert sum(sorted_rows) > 50
     assert torch.equal(probabilities > 0, excess(scores, 1.5) < 0)
     error = (probabilities.double() - reference.entmax15(scores.double(), dim=-1)).abs().max()
-    assert error < 10 * torch.finfo(dtype).eps
+    assert error < {torch.float32: 1.2e-7, torch.float64: 1e-15}[dtype]  # sums are float64 in both
 
 
 def test_one_alpha_per_head_is_each_heads_own_and_has_a_gradient():

@@ -43,7 +43,9 @@ def test_replacing_puts_the_new_file_in_the_place_of_the_old(tmp_path):
             assert temporary.suffix == path.suffix
             temporary.write_text(text)
             assert not path.exists() or path.read_text() == "first"
+            written = temporary.stat().st_ino
         assert path.read_text() == text
+        assert path.stat().st_ino == written  # moved, not copied: there is no moment of half a file
     assert list(path.parent.iterdir()) == [path]
     assert path.stat().st_mode & 0o777 == 0o644
 

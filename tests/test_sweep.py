@@ -16,7 +16,7 @@ WINDOWS = [0, 1, 4, 7, 30]
 METHODS = {
     "window": {"predictor": "Nothing"},
     "near": {"predictor": "Distance", "threshold": [0.5, 2.0, 8.0]},
-    "nearer": {"predictor": "Distance", "threshold": [0.5, 2.0], "metric": "euclidean"},
+    "both": {"predictor": "Distance", "metric": ["sq_euclidean", "euclidean"], "threshold": [0.5, 2.0]},
     "quantization": {"predictor": "Quantization", "bins": [2, 5]},
     "k-means": {"predictor": "Clustering", "clusters": [3, 5], "top_k": [1, 2]},
     "routing": {"predictor": "Routing", "clusters": 3},

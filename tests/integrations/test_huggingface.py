@@ -106,6 +106,17 @@ def test_softmax_is_the_models_own_eager_attention(name, padding):
     torch.testing.assert_close(case(), own, atol=1e-5, rtol=1e-5)
 
 
+def test_the_models_own_scale_is_kept():
+    torch.manual_seed(0)
+    model = GPT2Model(GPT2Config(vocab_size=50, n_positions=40, **GPT2, scale_attn_by_inverse_layer_idx=True)).eval()
+    model.set_attn_implementation("eager")
+    ids = torch.randint(5, 50, (2, LENGTH))
+    case = Case(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+    own = case()
+    use_attention(model, lambda scores: scores.softmax(-1))
+    torch.testing.assert_close(case(), own, atol=1e-5, rtol=1e-5)
+
+
 def test_entmax_weights_are_the_entmax_packages(case):
     own = case()
     control = use_attention(case.model)

@@ -47,20 +47,17 @@ def test_positions_start_twice_as_large_as_tokens(text):
     assert (positions / words).item() == pytest.approx(2, rel=0.02)
 
 
-def test_attention_starts_local(text):
-    """Before training, a query's score falls with the distance to the key, on average over tokens."""
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_attention_starts_local(text, seed):
+    """Before training, a query's score falls with the distance to the key in every layer, on average over tokens."""
     tokenizer, input_ids = text
-    model = tiny.network(tokenizer, hidden_size=64, initializer_range=0.08)
+    model = tiny.network(tokenizer, seed, hidden_size=64, initializer_range=0.08)
     scores = []
-
-    def observe(layer, q, k, visible):
-        if layer == 0:
-            scores.append((q @ k.mT).mean((0, 1)))
-
-    with use_attention(model).observing(observe):
+    with use_attention(model).observing(lambda layer, q, k, visible: scores.append((q @ k.mT).mean((0, 1)))):
         model.eval()(input_ids)
-    by_distance = [scores[0].diagonal(distance).mean().item() for distance in (0, 1, 2, 3)]
-    assert by_distance == sorted(by_distance, reverse=True)
+    for of_layer in scores:
+        by_distance = [of_layer.diagonal(distance).mean().item() for distance in (0, 1, 2, 3, 4)]
+        assert by_distance == sorted(by_distance, reverse=True)
 
 
 def test_the_weights_are_their_seeds(text):
