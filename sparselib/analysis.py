@@ -41,12 +41,11 @@ def coreference_by_head(graphs: LayerGraphs, chains: Tensor, batch_size: int = 8
     mass, chance, tokens = torch.zeros(graphs.heads, dtype=torch.float64), 0.0, 0
     for batch in graphs.batches(batch_size):
         numbers = graphs.sequence[batch.first : batch.first + len(batch.q)]
-        pairs = coreferent_pairs(chains[numbers][:, : batch.q.shape[2]]).unsqueeze(1)
-        chosen = pairs.any(-1, keepdim=True)
+        pairs = coreferent_pairs(chains[numbers][:, : batch.q.shape[2]]).unsqueeze(1) & batch.visible
         weights = attention_weights(batch.q, batch.k, batch.visible)
-        mass += (weights * (pairs & batch.visible)).sum((0, 2, 3), dtype=torch.float64)
-        chance += float((pairs.sum(-1) / batch.visible.sum(-1)).sum())
-        tokens += int(chosen.sum())
+        mass += (weights * pairs).sum((0, 2, 3), dtype=torch.float64)
+        chance += float((pairs.sum(-1) / batch.visible.sum(-1).clamp_min(1)).sum())
+        tokens += int(pairs.any(-1).sum())
     columns = {"head": range(graphs.heads), "mass": mass.numpy(), "chance": chance}
     table = pd.DataFrame(columns)
     return table.assign(mass=table.mass / max(tokens, 1), chance=table.chance / max(tokens, 1), tokens=tokens)

@@ -6,7 +6,6 @@ results and returns a :class:`Finding`, or ``None`` where the claim cannot be te
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -82,7 +81,6 @@ def _claim(name: str) -> Callable[[Test], Test]:
     return register
 
 
-@cache
 def _areas(folder: Path, score: str) -> pd.DataFrame:
     """Hypervolumes with a row per seed and a column per method."""
     if score == "recall":

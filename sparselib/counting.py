@@ -39,7 +39,7 @@ class Counter:
     """
 
     def __init__(self, batch: Batch, windows: list[int], global_tokens: str):
-        if sorted(set(windows)) != list(windows) or windows[0] < 0:
+        if not windows or sorted(set(windows)) != list(windows) or windows[0] < 0:
             raise ValueError(f"windows must be distinct, not negative and increasing; got {windows}")
         self.windows = np.array(windows)
         visible = batch.visible
@@ -58,7 +58,7 @@ class Counter:
         positions = torch.arange(length)
         needed = _width_needed(positions[None, :] - positions[:, None]).numpy()
         # Index of the smallest window that covers a pair; len(windows) if none does.
-        self._window_of_pair = np.searchsorted(self.windows, needed).astype(np.uint8)
+        self._window_of_pair = np.searchsorted(self.windows, needed).astype(np.int16)
         outside = torch.from_numpy(self._window_of_pair)
         self._window_bits = pack(torch.stack([outside <= w for w in range(len(windows))]))
         self._edge_row, self._edge_key = (x.numpy() for x in gold.flatten(0, 2).nonzero(as_tuple=True))

@@ -58,7 +58,7 @@ def entmax(scores: Tensor, alpha: float | Tensor) -> Tensor:
             raise ValueError(
                 "alpha: a tensor of alphas must be above 1 everywhere; for learned ones use 1 + sigmoid(x)"
             )
-        return entmax_bisect(scores, alpha, dim=-1)
+        return _bisected(scores, alpha)
     if alpha < 1:
         raise ValueError(f"alpha: {alpha} is below 1, where alpha-entmax is not defined here")
     if alpha == 1:
@@ -67,7 +67,14 @@ def entmax(scores: Tensor, alpha: float | Tensor) -> Tensor:
         return entmax15(scores)
     if alpha == 2:
         return sparsemax(scores)
-    return entmax_bisect(scores, alpha, dim=-1)
+    return _bisected(scores, alpha)
+
+
+def _bisected(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    """The package's bisection, in float32 or better and away from large scores, where its steps would be lost."""
+    x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    x = x - x.detach().amax(-1, keepdim=True)
+    return entmax_bisect(x, alpha, dim=-1).to(scores.dtype)
 
 
 def topk_softmax(scores: Tensor, k: int) -> Tensor:

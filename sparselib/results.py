@@ -41,8 +41,11 @@ def read_replaced(folder: Path) -> pd.DataFrame:
 
 
 def read_layers(folder: Path) -> pd.DataFrame:
-    """Every ``layer*.csv`` of a folder, one below the other."""
-    return pd.concat([pd.read_csv(path) for path in sorted(folder.glob("layer*.csv"))], ignore_index=True)
+    """Every ``layer*.csv`` of a folder, one below the other. Raises ``FileNotFoundError`` if there is none."""
+    paths = sorted(folder.glob("layer*.csv"))
+    if not paths:
+        raise FileNotFoundError(f"{folder}: no table of a layer; run the workflow first")
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
 
 
 def over_heads(sweep: pd.DataFrame) -> pd.DataFrame:

@@ -60,7 +60,8 @@ def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **
 
 
 def encode_header(kind: str, header: dict[str, object]) -> dict[str, str]:
-    return {"kind": kind, "header": json.dumps(header | {"provenance": provenance()}, sort_keys=True)}
+    # One key only: safetensors writes several in a random order, and equal files should be equal bytes.
+    return {"header": json.dumps({"kind": kind, **header, "provenance": provenance()}, sort_keys=True)}
 
 
 def read_header(path: str | Path, *, kind: str) -> dict[str, object]:
@@ -85,7 +86,7 @@ def open_tensors(path: str | Path, *, kind: str) -> Iterator[safe_open]:
     except SafetensorError as error:
         raise FormatError(f"{path}: truncated, or not a safetensors file ({error})") from error
     with file:
-        found = (file.metadata() or {}).get("kind")
+        found = json.loads((file.metadata() or {}).get("header", "{}")).get("kind")
         if found != kind:
             raise FormatError(f"{path}: holds {found or 'something foreign'}, not {kind}")
         yield file

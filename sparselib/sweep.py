@@ -1,5 +1,6 @@
 """The recall sweep: how well every member of a grid, with every window, covers the gold graphs of one layer."""
 
+from dataclasses import fields
 from itertools import groupby
 
 import numpy as np
@@ -57,7 +58,11 @@ def count_family(
     """Count a family: one member, or all thresholds of one distance together. ``q``, ``k`` are projected."""
     predictors = [member.build(centroids, seed) for member in family]
     if isinstance(predictors[0], Distance):
-        return counter.count_thresholds(q, k, [predictor.squared_limit for predictor in predictors])
+        limits = np.array([predictor.squared_limit for predictor in predictors])
+        order = np.argsort(limits, kind="stable")
+        rising = counter.count_thresholds(q, k, limits[order].tolist())
+        as_given = np.argsort(order)
+        return Counts(*(getattr(rising, field.name)[as_given] for field in fields(Counts)))
     (predictor,) = predictors
     if isinstance(predictor, Bucketed):
         return counter.count(bucket_bits(*predictor.assign(q, k, batch.lengths)))
@@ -80,7 +85,7 @@ def _measures(counter: Counter, counts: Counts) -> np.ndarray:
         [
             counts.hits / gold,
             1 - counts.predicted / visible,
-            counts.hits / np.maximum(counts.predicted, 1),
+            np.where(counts.predicted > 0, counts.hits / np.maximum(counts.predicted, 1), 1.0),  # as metrics.precision
             counts.exact_rows / rows,
             counts.empty_rows / rows,
         ]

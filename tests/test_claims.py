@@ -165,7 +165,6 @@ def test_deciding_numbers_are_margins_over_the_best_rival(verdicts):
     assert table.loc["mlm-recall-window-hard-to-beat", "mean"] == pytest.approx(0.01 / 0.6)
 
 
-@pytest.mark.xfail(strict=True, reason="areas are cached by folder for as long as the process lives")
 def test_new_results_in_the_same_folder_are_judged_anew(verdicts):
     assert verdicts().loc["mlm-recall-distance-first", "verdict"] == "holds"
     assert verdicts(recall={"sparsefinder-distance": 0.1}).loc["mlm-recall-distance-first", "verdict"] == "fails"

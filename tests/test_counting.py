@@ -121,7 +121,6 @@ def test_any_windows(windows, causal):
     assert_counts(Counter(batch, windows, "none").count_thresholds(batch.q, batch.k, [2.0]), 0, expected)
 
 
-@pytest.mark.xfail(strict=True, reason="windows are numbered in a byte")
 def test_more_windows_than_a_byte_can_number():
     batch = make_batch([300], False)
     windows = list(range(290))

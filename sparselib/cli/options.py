@@ -25,8 +25,8 @@ def stage(function: Callable) -> Callable:
     def wrapped(*args, **kwargs):
         try:
             return function(*args, **kwargs)
-        except (ValueError, FileNotFoundError) as error:
-            typer.secho(f"error: {error}", fg="red", err=True)
+        except (ValueError, OSError) as error:
+            typer.secho(f"error: {' '.join(str(error).split())}", fg="red", err=True)
             raise typer.Exit(1) from error
 
     return wrapped

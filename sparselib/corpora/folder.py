@@ -30,9 +30,12 @@ def read_folder(folder: str | Path, split: str) -> Iterator[Document]:
         raise FileNotFoundError(f"{folder}: no file named {split}* with one of the endings {', '.join(SUFFIXES)}")
     for path in paths:
         empty = True
-        for document in _documents(path):
-            empty = False
-            yield document
+        try:
+            for document in _documents(path):
+                empty = False
+                yield document
+        except (EOFError, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path}: truncated or damaged ({error})") from error
         if empty:
             raise ValueError(f"{path}: holds no sentence")
 

@@ -14,7 +14,8 @@ def read_hub(name: str, split: str, configuration: str | None = None, column: st
     Parameters
     ----------
     name : str
-        A dataset on the hub (``Salesforce/wikitext``), or a folder made by ``DatasetDict.save_to_disk``.
+        A dataset on the hub (``Salesforce/wikitext``), a folder in the hub's format (parquet, CSV, text files), or one
+        made by ``DatasetDict.save_to_disk``.
     split : str
         ``valid`` also finds the name ``validation``.
 
@@ -23,7 +24,8 @@ def read_hub(name: str, split: str, configuration: str | None = None, column: st
     ValueError
         If the split or the column does not exist, or holds no text.
     """
-    splits = load_from_disk(name) if Path(name).is_dir() else load_dataset(name, configuration)
+    saved = (Path(name) / "dataset_dict.json").exists()
+    splits = load_from_disk(name) if saved else load_dataset(name, configuration)
     found = next((s for s in (split, {"valid": "validation"}.get(split)) if s in splits), None)
     if found is None:
         raise ValueError(f"{name}: no split {split}; it has {', '.join(splits)}")

@@ -20,17 +20,19 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
     ValueError
         For an unknown source.
     """
-    arguments = {key: value for key, value in source.items() if key != "source"}
-    match source.get("source"):
-        case "grammar":
+    match source:
+        case {"source": "grammar", "words": words, "seed": seed}:
             from sparselib.corpora.grammar import write_corpus
 
-            return write_corpus(**arguments)
-        case "folder":
-            return {split: read_folder(arguments["path"], split) for split in splits}
-        case "hub":
+            written = write_corpus({split: words.get(split, 0) for split in splits}, seed)
+            return {split: written[split] for split in splits}
+        case {"source": "folder", "path": path}:
+            return {split: read_folder(path, split) for split in splits}
+        case {"source": "hub", "name": name}:
             from sparselib.corpora.hub import read_hub
 
-            return {split: read_hub(split=split, **arguments) for split in splits}
-        case other:
-            raise ValueError(f"corpus source {other!r} is unknown: it is grammar, folder or hub")
+            return {split: read_hub(name, split, source.get("configuration")) for split in splits}
+        case _:
+            raise ValueError(
+                f"corpus source {source!r} is not one of grammar (words, seed), folder (path) and hub (name)"
+            )

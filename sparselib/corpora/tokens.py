@@ -31,7 +31,10 @@ def train_tokenizer(documents: Iterable[Document], vocab_size: int) -> PreTraine
 
 def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
     """A pretrained tokenizer from the hub or a folder; words are given to it one by one, so it must put the spaces in."""
-    return AutoTokenizer.from_pretrained(name, add_prefix_space=True)
+    try:
+        return AutoTokenizer.from_pretrained(name, add_prefix_space=True)
+    except OSError as error:
+        raise FileNotFoundError(f"{name}: no tokenizer there, nor on the hub ({error})") from error
 
 
 def encode_blocks(
@@ -58,6 +61,8 @@ def encode_blocks(
     sources: set[str] = set()
     next_chain = 0
     for document in documents:
+        if not document.sentences:
+            continue
         document_chains, source = _chains(document)
         sources.add(source)
         words = [word for sentence in document.sentences for word in sentence.words]

@@ -37,20 +37,20 @@ class AttentionControl:
     @contextmanager
     def restricted_to(self, graph: Graph) -> Iterator[None]:
         """Inside, every layer attends only where ``graph`` says, in all heads at once (section 5, "replacing G by G-hat")."""
-        self.graph = graph
+        before, self.graph = self.graph, graph
         try:
             yield
         finally:
-            self.graph = None
+            self.graph = before
 
     @contextmanager
     def observing(self, observer: Observer) -> Iterator[None]:
         """Inside, ``observer`` is called with every layer's index, q, k and mask before it attends."""
-        self.observer = observer
+        before, self.observer = self.observer, observer
         try:
             yield
         finally:
-            self.observer = None
+            self.observer = before
 
 
 def use_attention(model: PreTrainedModel, normalizer: Normalizer = entmax15) -> AttentionControl:

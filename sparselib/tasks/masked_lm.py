@@ -1,5 +1,6 @@
 """Masked language modelling with an entmax RoBERTa: train, and measure perplexity."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -17,6 +18,7 @@ from transformers import (
     RobertaForMaskedLM,
     Trainer,
     TrainingArguments,
+    default_data_collator,
     set_seed,
 )
 from transformers.trainer_utils import get_last_checkpoint
@@ -60,7 +62,7 @@ def _sinusoids(count: int, size: int) -> Tensor:
     """Vaswani et al. (2017), section 3.5: ``[count, size]``, sines and cosines in turn."""
     frequency = 10_000 ** (-torch.arange(0, size, 2) / size)
     angle = torch.arange(count)[:, None] * frequency
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :size]
 
 
 def load_model(name: str | Path) -> PreTrainedModel:
@@ -71,7 +73,10 @@ def load_model(name: str | Path) -> PreTrainedModel:
     ValueError
         If its vocabulary projection is not ``lm_head``, as RoBERTa's is: only such models are trained and evaluated here.
     """
-    model = AutoModelForMaskedLM.from_pretrained(name)
+    try:
+        model = AutoModelForMaskedLM.from_pretrained(name)
+    except OSError as error:
+        raise FileNotFoundError(f"{name}: no model there, nor on the hub ({error})") from error
     if not hasattr(model, "lm_head"):
         raise ValueError(f"{name}: {type(model).__name__} has no lm_head; a model of RoBERTa's kind is needed")
     return model
@@ -110,25 +115,38 @@ class MaskedLMTrainer(Trainer):
     """A Trainer that projects to the vocabulary only where there is something to predict.
 
     For its first ``causal_steps`` steps it predicts every next token under a causal mask instead: at each place rather than at
-    a sixth of them, which brings a model with little text off the ground several times sooner.
+    a sixth of them. It masks here, from a generator of its own for every step, since a collator is called ahead of the step and
+    would choose other places after an interruption.
     """
 
-    def __init__(self, *args, control: AttentionControl, causal_steps: int, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.control, self.causal_steps = control, causal_steps
+    def __init__(
+        self, *args, control: AttentionControl, collator: DataCollatorForLanguageModeling, causal_steps: int, **kwargs
+    ):
+        super().__init__(*args, data_collator=default_data_collator, **kwargs)
+        # The loss is a mean, so the Trainer has to divide it by the number of accumulated batches.
+        self.model_accepts_loss_kwargs = False
+        self.control, self.collator, self.causal_steps = control, collator, causal_steps
+        self.special = torch.tensor(collator.tokenizer.all_special_ids)
+        self.drawn_for = -1
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        input_ids = inputs["input_ids"]
         if self.state.global_step < self.causal_steps:
-            loss = self._causal_loss(model, inputs["input_ids"], inputs["labels"])
+            following = nn.functional.pad(input_ids[:, 1:], (0, 1), value=IGNORED)
+            with self.control.restricted_to(lambda layer, q, k, visible: visible.tril()):
+                loss = masked_loss(model, input_ids, following)
         else:
-            loss = masked_loss(model, inputs["input_ids"], inputs["labels"])
+            loss = masked_loss(model, *self._mask(input_ids))
         return (loss, {}) if return_outputs else loss
 
-    def _causal_loss(self, model, input_ids: Tensor, labels: Tensor) -> Tensor:
-        true = torch.where(labels == IGNORED, input_ids, labels)  # undo the collator's masking
-        following = torch.nn.functional.pad(true[:, 1:], (0, 1), value=IGNORED)
-        with self.control.restricted_to(lambda layer, q, k, visible: visible.tril()):
-            return masked_loss(model, true, following)
+    def _mask(self, input_ids: Tensor) -> tuple[Tensor, Tensor]:
+        if self.drawn_for != self.state.global_step:
+            self.drawn_for = self.state.global_step
+            seed = self.args.seed * 1_000_003 + self.drawn_for * self.args.world_size + self.args.process_index
+            self.collator.generator = torch.Generator().manual_seed(seed)
+        places = input_ids.cpu()
+        masked, labels = self.collator.torch_mask_tokens(places, special_tokens_mask=torch.isin(places, self.special))
+        return masked.to(input_ids.device), labels.to(input_ids.device)
 
 
 def masked_loss(model: PreTrainedModel, input_ids: Tensor, labels: Tensor, **inputs: Tensor) -> Tensor:
@@ -174,7 +192,7 @@ def train(
     _discard_foreign_checkpoints(
         checkpoints,
         {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
-        | {"model": model.config.to_dict()},
+        | {"model": model.config.to_dict(), "text": _digest(input_ids)},
     )
     trainer = MaskedLMTrainer(
         model=model,
@@ -188,7 +206,7 @@ def train(
             **arguments,
         ),
         train_dataset=Blocks(input_ids),
-        data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability),
+        collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability),
         control=control,
         causal_steps=causal_steps,
     )
@@ -211,10 +229,22 @@ def _discard_foreign_checkpoints(folder: Path, settings: dict[str, object]) -> N
         temporary.write_text(wanted)
 
 
+def _digest(input_ids: Tensor) -> str:
+    return hashlib.sha256(input_ids.contiguous().numpy().tobytes()).hexdigest()
+
+
 def _last_whole_checkpoint(folder: Path) -> str | None:
     """The newest checkpoint that was written to its end; what a kill left half-written is removed."""
-    for state in folder.glob("checkpoint-*"):
-        # The Trainer writes this file last.
-        if not (state / "trainer_state.json").exists():
-            shutil.rmtree(state)
+    for checkpoint in folder.glob("checkpoint-*"):
+        if not _is_whole(checkpoint):
+            shutil.rmtree(checkpoint)
     return get_last_checkpoint(str(folder))
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """The Trainer writes ``trainer_state.json`` last, so it tells: it is missing or cut off if anything is."""
+    try:
+        json.loads((checkpoint / "trainer_state.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return False
+    return True

@@ -48,6 +48,8 @@ def cross_entropy(model: PreTrainedModel, text: MaskedText, batch_size: int) -> 
     total, count = 0.0, 0
     for inputs, labels in text.batches(batch_size):
         places = int((labels != IGNORED).sum())
+        if places == 0:
+            continue
         loss = masked_loss(model, inputs.to(model.device), labels.to(model.device))
         total, count = total + loss.item() * places, count + places
     return total / count
