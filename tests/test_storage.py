@@ -93,7 +93,7 @@ def test_any_safetensors_reader_reads_them(written):
 def test_header_holds_what_was_given_and_where_it_came_from(written):
     header = read_header(written, kind="things")
     assert header.pop("provenance") == provenance()
-    assert header == {"seed": 3, "settings": {"rate": 0.1}}
+    assert header == {"kind": "things", "seed": 3, "settings": {"rate": 0.1}}
 
 
 def test_provenance_is_plain_and_names_the_source():

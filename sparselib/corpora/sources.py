@@ -32,7 +32,7 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
             from sparselib.corpora.hub import read_hub
 
             return {split: read_hub(name, split, source.get("configuration")) for split in splits}
+        case {"source": "grammar" | "folder" | "hub" as kind}:
+            raise ValueError(f"corpus source {kind!r} lacks a key: grammar needs words and seed, folder path, hub name")
         case _:
-            raise ValueError(
-                f"corpus source {source!r} is not one of grammar (words, seed), folder (path) and hub (name)"
-            )
+            raise ValueError(f"corpus source {source.get('source')!r} is unknown: it is grammar, folder or hub")

@@ -27,6 +27,12 @@ def test_hub(tmp_path):
     assert {split: list(documents) for split, documents in splits.items()} == {"valid": HELD_OUT}
 
 
+@pytest.mark.parametrize("section", [{"source": "folder"}, {"source": "hub"}, {"source": "grammar", "seed": 0}])
+def test_a_source_without_its_key_is_an_error(section):
+    with pytest.raises(ValueError, match=f"{section['source']!r} lacks a key"):
+        read_splits(section, ["train"])
+
+
 @pytest.mark.parametrize("section", [{"source": "ftp"}, {}, {"source": "Grammar"}])
 def test_an_unknown_source_is_named_with_those_that_are_known(section):
     with pytest.raises(ValueError, match=f"{section.get('source')!r} is unknown: it is grammar, folder or hub"):
