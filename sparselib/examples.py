@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from sparselib import centroids as centroid_files
 from sparselib import masks
 from sparselib.analysis import coreferent_pairs
 from sparselib.attention import attention_weights
-from sparselib.corpora.tokens import KIND, load_tokenizer
+from sparselib.corpora.blocks import KIND
 from sparselib.graph_mask import combine
 from sparselib.graphs import open_graphs
 from sparselib.projections import Projection
@@ -63,10 +64,12 @@ def read_example(folder: Path, layer: int, index: int, split: str = "valid", see
     with open_graphs(folder / "graphs" / split / name) as graphs:
         batch, sequence = graphs.batch(index, index + 1), int(graphs.sequence[index])
     tokens = read_tensors(folder / "tokens" / f"{split}.safetensors", kind=KIND)
-    tokenizer = load_tokenizer(folder / "tokenizer")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer" / "tokenizer.json"))
     project = Projection.load(folder / "projections" / f"seed{seed}" / name)
     return Example(
-        words=[tokenizer.decode([token]).strip() for token in tokens["input_ids"][sequence].tolist()],
+        words=[
+            tokenizer.decode([t], skip_special_tokens=False).strip() for t in tokens["input_ids"][sequence].tolist()
+        ],
         chains=tokens["chains"][sequence],
         q=batch.q,
         k=batch.k,

@@ -31,7 +31,8 @@ def train_masked_lm(
     """Train an entmax RoBERTa, from random weights or from a pretrained checkpoint."""
     import pandas as pd
 
-    from sparselib.corpora.tokens import KIND, load_tokenizer
+    from sparselib.corpora.blocks import KIND
+    from sparselib.corpora.tokens import load_tokenizer
     from sparselib.storage import provenance, read_tensors, write_json, write_table
     from sparselib.tasks import masked_lm
 
@@ -70,7 +71,7 @@ def perplexity(
     """Perplexity of the model, of unigrams and of bigrams, on the same masked tokens of each corpus."""
     import pandas as pd
 
-    from sparselib.corpora.tokens import KIND
+    from sparselib.corpora.blocks import KIND
     from sparselib.storage import read_tensors, write_table
     from sparselib.tasks import masked_lm_evaluation as evaluation
 
@@ -99,7 +100,7 @@ def extract(
     batch_size: Annotated[int, typer.Option()] = 8,
 ) -> None:
     """Store the queries and keys of every layer, from which the gold attention graphs follow."""
-    from sparselib.corpora.tokens import KIND
+    from sparselib.corpora.blocks import KIND
     from sparselib.graphs import sample_sequences
     from sparselib.storage import read_tensors
     from sparselib.tasks import masked_lm
@@ -155,7 +156,7 @@ def _load(model: Path, tokenizer: Path):
 
 
 def _masked_text(tokens: Path, tokenizer, masking: dict):
-    from sparselib.corpora.tokens import KIND
+    from sparselib.corpora.blocks import KIND
     from sparselib.storage import read_tensors
     from sparselib.tasks.masked_lm_evaluation import mask_text
 

@@ -88,7 +88,7 @@ def coreference(
 ) -> None:
     """How much attention each head gives to coreferent tokens."""
     from sparselib.analysis import coreference_by_head
-    from sparselib.corpora.tokens import KIND
+    from sparselib.corpora.blocks import KIND
     from sparselib.graphs import open_graphs
     from sparselib.storage import read_header, read_tensors, write_table
 
@@ -110,7 +110,7 @@ def tags(
     """How the parts of speech spread over the k-means clusters of each head."""
     from sparselib.analysis import tags_over_clusters
     from sparselib.centroids import load
-    from sparselib.corpora.tokens import KIND
+    from sparselib.corpora.blocks import KIND
     from sparselib.graphs import open_graphs
     from sparselib.projections import Projection
     from sparselib.storage import read_header, read_tensors, write_table

@@ -10,10 +10,10 @@ from tokenizers import ByteLevelBPETokenizer
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenizerFast
 
+from sparselib.corpora.blocks import KIND
 from sparselib.corpora.documents import Document
 from sparselib.storage import replacing, write_tensors
 
-KIND = "tokens"
 SPECIAL_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 

@@ -43,7 +43,7 @@ wildcard_constraints:
 
 rule figure:
     input:
-        code=modules("plots", "results", "paths"),
+        code=modules("plots", "results", "examples", "paths"),
         notebook="notebooks/{figure}.ipynb",
         data=lambda wildcards: FIGURES[wildcards.figure],
     output:
