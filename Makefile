@@ -4,7 +4,6 @@ CORES ?= 2
 BIN = .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_OFFLINE ?= 1
-export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: env results test lint lab bench notebooks clean
 

@@ -10,7 +10,7 @@ from entmax import entmax_bisect
 from torch import Tensor
 
 #: Elements per chunk on CPU: several passes over a chunk of this size stay in the cache.
-CACHE_ELEMENTS = 1 << 18
+CACHE_ELEMENTS = 1 << 20
 #: Newton steps before the closed form. Rows that are not settled by then are rare, and are solved by sorting.
 NEWTON_STEPS = 4
 
