@@ -3,7 +3,10 @@ from snakemake.utils import min_version, validate
 min_version("9.0")
 
 
-configfile: "config/demo.yaml"
+# Only where --configfile names no profile: Snakemake merges config files key by key, and half of one profile in another is neither.
+if "profile" not in config:
+
+    configfile: "config/demo.yaml"
 
 
 validate(config, "workflow/schemas/config.schema.yaml")
