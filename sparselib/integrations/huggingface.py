@@ -5,52 +5,16 @@
 >>> with control.restricted_to(graph): model(ids)     # every layer attends along graph(layer, q, k, visible)
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-from sparselib.attention import Normalizer, attention_weights
+from sparselib.attention import Normalizer
 from sparselib.entmax import entmax15
+from sparselib.integrations.control import AttentionControl
 
 NAME = "sparselib"
-
-#: From (layer, q ``[B, H, Q, D]``, k ``[B, H, K, D]``, visible ``[B, 1, Q, K]``) to the graph to use, ``Bool[B, H, Q, K]``.
-Graph = Callable[[int, Tensor, Tensor, Tensor], Tensor]
-#: The same arguments and the mask that is used; what it returns is ignored.
-Observer = Callable[[int, Tensor, Tensor, Tensor], None]
-
-
-@dataclass
-class AttentionControl:
-    """What the attention layers of one model do. One object is shared by all of them."""
-
-    normalizer: Normalizer
-    layers: int = 0
-    graph: Graph | None = None
-    observer: Observer | None = None
-
-    @contextmanager
-    def restricted_to(self, graph: Graph) -> Iterator[None]:
-        """Inside, every layer attends only where ``graph`` says, in all heads at once (section 5, "replacing G by G-hat")."""
-        before, self.graph = self.graph, graph
-        try:
-            yield
-        finally:
-            self.graph = before
-
-    @contextmanager
-    def observing(self, observer: Observer) -> Iterator[None]:
-        """Inside, ``observer`` is called with every layer's index, q, k and mask before it attends."""
-        before, self.observer = self.observer, observer
-        try:
-            yield
-        finally:
-            self.observer = before
 
 
 def use_attention(model: PreTrainedModel, normalizer: Normalizer = entmax15) -> AttentionControl:
@@ -88,16 +52,7 @@ def _attend(
     control: AttentionControl = module.sparselib_control
     if key.shape[1] != query.shape[1]:
         key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], dim=1) for x in (key, value))
-    mask = attention_mask
-    if control.graph is not None or control.observer is not None:
-        visible = (
-            query.new_ones(len(query), 1, query.shape[2], key.shape[2], dtype=torch.bool) if mask is None else mask
-        )
-        if control.graph is not None:
-            mask = control.graph(module.sparselib_layer, query, key, visible) & visible
-        if control.observer is not None:
-            control.observer(module.sparselib_layer, query, key, visible if mask is None else mask)
-    weights = attention_weights(query, key, mask, normalizer=control.normalizer, scale=scaling)
+    weights = control.weights(module.sparselib_layer, query, key, attention_mask, scaling)
     output = nn.functional.dropout(weights, dropout, training=module.training) @ value
     return output.transpose(1, 2).contiguous(), weights
 

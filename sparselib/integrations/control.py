@@ -1,0 +1,73 @@
+"""What the attention layers of one model do, and the handle by which it is changed while the model runs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sparselib.attention import Normalizer, attention_weights
+
+#: From (layer, q ``[B, H, Q, D]``, k ``[B, H, K, D]``, visible ``[B, 1, Q, K]``) to the graph to use, ``Bool[B, H, Q, K]``.
+Graph = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+#: The same arguments and the mask that is used; what it returns is ignored.
+Observer = Callable[[int, Tensor, Tensor, Tensor], None]
+
+
+@dataclass
+class AttentionControl:
+    """What the attention layers of one model do. One object is shared by all of them."""
+
+    normalizer: Normalizer
+    layers: int = 0
+    graph: Graph | None = None
+    observer: Observer | None = None
+    #: Whether ``graph`` needs the queries of the whole prefix in incremental decoding, not only the new one.
+    past_queries: bool = False
+
+    def weights(
+        self,
+        layer: int,
+        q: Tensor,
+        k: Tensor,
+        visible: Tensor | None,
+        scale: float | None = None,
+        prefix: Tensor | None = None,
+    ) -> Tensor:
+        """Attention weights ``[B, H, Q, K]`` of one layer, from queries and keys before scaling; ``visible`` None is all.
+
+        ``prefix`` are the queries of the whole prefix, those of ``q`` last, for a graph that needs them.
+        """
+        mask = visible
+        if self.graph is not None or self.observer is not None:
+            if visible is None:
+                visible = q.new_ones(len(q), 1, q.shape[2], k.shape[2], dtype=torch.bool)
+            if self.graph is not None:
+                mask = self.graph(layer, q if prefix is None else prefix, k, visible) & visible
+            if self.observer is not None:
+                self.observer(layer, q, k, visible if mask is None else mask)
+        return attention_weights(q, k, mask, normalizer=self.normalizer, scale=scale)
+
+    @contextmanager
+    def restricted_to(self, graph: Graph, past_queries: bool = False) -> Iterator[None]:
+        """Inside, every layer attends only where ``graph`` says, in all heads at once (section 5, "replacing G by G-hat").
+
+        In incremental decoding (fairseq) ``graph`` gets the new query only, or with ``past_queries`` those of the whole
+        prefix; either way it returns the rows of ``visible``.
+        """
+        before = self.graph, self.past_queries
+        self.graph, self.past_queries = graph, past_queries
+        try:
+            yield
+        finally:
+            self.graph, self.past_queries = before
+
+    @contextmanager
+    def observing(self, observer: Observer) -> Iterator[None]:
+        """Inside, ``observer`` is called with every layer's index, q, k and mask before it attends."""
+        before, self.observer = self.observer, observer
+        try:
+            yield
+        finally:
+            self.observer = before

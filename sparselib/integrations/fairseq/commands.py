@@ -1,0 +1,39 @@
+"""fairseq's commands as functions of a list of arguments."""
+
+from pathlib import Path
+
+import sparselib.integrations.fairseq  # noqa: F401  (makes fairseq importable)
+
+USER_DIR = Path(__file__).parent / "user_dir" / "sparselib_fairseq"
+
+
+def preprocess(arguments: list[str]) -> None:
+    """``fairseq-preprocess``: text of subwords to fairseq's binary format."""
+    from fairseq import options
+    from fairseq_cli import preprocess
+
+    preprocess.main(options.get_preprocessing_parser().parse_args(arguments))
+
+
+def train(arguments: list[str]) -> None:
+    """``fairseq-train``; resumes from ``checkpoint_last.pt`` of its ``--save-dir``."""
+    from fairseq import options
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq.distributed import utils as distributed
+    from fairseq_cli import train
+
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, ["--user-dir", str(USER_DIR), *arguments])
+    distributed.call_main(convert_namespace_to_omegaconf(args), train.main)
+
+
+def generate(arguments: list[str]) -> None:
+    """``fairseq-generate``."""
+    from fairseq import options
+    from fairseq_cli import generate
+
+    parser = options.get_generation_parser()
+    generate.main(options.parse_args_and_arch(parser, ["--user-dir", str(USER_DIR), *arguments]))
+
+
+COMMANDS = {function.__name__: function for function in (preprocess, train, generate)}

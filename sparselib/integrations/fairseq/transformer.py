@@ -1,0 +1,102 @@
+"""The transformer of fairseq with the papers' attention in all three places, registered as ``sparse_transformer``."""
+
+from functools import partial
+
+import torch
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer.transformer_legacy import base_architecture
+from torch import Tensor
+
+from sparselib.attention import Normalizer
+from sparselib.entmax import entmax, entmax15, sparsemax, topk_softmax
+from sparselib.integrations.control import AttentionControl
+from sparselib.integrations.fairseq.attention import ControlledAttention
+
+#: Where a transformer attends: encoder self-, decoder self- and cross-attention.
+PLACES = ("encoder", "decoder", "cross")
+
+
+@register_model("sparse_transformer")
+class SparseTransformer(TransformerModel):
+    """``attention_controls`` maps each of :data:`PLACES` to the control of its layers."""
+
+    @classmethod
+    def add_args(cls, parser) -> None:
+        TransformerModel.add_args(parser)
+        parser.add_argument(
+            "--attention-normalizer",
+            choices=["softmax", "entmax15", "sparsemax", "entmax", "topk"],
+            help="what turns attention scores into weights, in all three places",
+        )
+        parser.add_argument("--attention-alpha", type=float, help="alpha of --attention-normalizer entmax, at least 1")
+        parser.add_argument("--attention-k", type=int, help="attended keys of --attention-normalizer topk")
+        parser.add_argument(
+            "--coword-dropout", type=float, help="share of source tokens replaced by <unk> in training (Table 3)"
+        )
+
+    @classmethod
+    def build_model(cls, args, task) -> "SparseTransformer":
+        model = super().build_model(args, task)
+        normalizer = normalizer_of(args)
+        model.attention_controls = {
+            place: AttentionControl(normalizer, len(model.encoder.layers if place == "encoder" else model.decoder.layers))
+            for place in PLACES
+        }
+        for number, layer in enumerate(model.encoder.layers):
+            layer.self_attn = ControlledAttention(layer.self_attn, model.attention_controls["encoder"], number)
+            layer.can_use_fastpath = False  # torch's fused layer knows softmax only
+        for number, layer in enumerate(model.decoder.layers):
+            layer.self_attn = ControlledAttention(layer.self_attn, model.attention_controls["decoder"], number)
+            layer.encoder_attn = ControlledAttention(layer.encoder_attn, model.attention_controls["cross"], number)
+        model.coword_dropout, model.source_dictionary = args.coword_dropout, task.source_dictionary
+        return model
+
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor, prev_output_tokens: Tensor, **arguments):
+        if self.training and self.coword_dropout > 0:
+            src_tokens = drop_words(src_tokens, self.coword_dropout, self.source_dictionary)
+        return super().forward(src_tokens, src_lengths, prev_output_tokens, **arguments)
+
+
+def normalizer_of(args) -> Normalizer:
+    """The normaliser that the command line names.
+
+    Raises
+    ------
+    ValueError
+        If alpha or k is missing, or out of range.
+    """
+    match args.attention_normalizer:
+        case "softmax":
+            return partial(torch.softmax, dim=-1)
+        case "entmax15":
+            return entmax15
+        case "sparsemax":
+            return sparsemax
+        case "entmax":
+            if args.attention_alpha is None or args.attention_alpha < 1:
+                raise ValueError(f"--attention-alpha must be at least 1 for entmax; got {args.attention_alpha}")
+            return partial(entmax, alpha=args.attention_alpha)
+        case "topk":
+            if args.attention_k is None or args.attention_k < 1:
+                raise ValueError(f"--attention-k must be at least 1 for topk; got {args.attention_k}")
+            return partial(topk_softmax, k=args.attention_k)
+        case other:
+            raise ValueError(f"--attention-normalizer {other!r} is unknown")
+
+
+def drop_words(tokens: Tensor, probability: float, dictionary) -> Tensor:
+    """CoWord dropout (Fernandes et al. 2021): each source token becomes a mask with this probability.
+
+    The mask is ``<unk>``, which a subword vocabulary yields for nothing else. Padding and sentence ends stay.
+    """
+    dropped = torch.rand(tokens.shape, device=tokens.device) < probability
+    dropped &= (tokens != dictionary.pad()) & (tokens != dictionary.eos())
+    return tokens.masked_fill(dropped, dictionary.unk())
+
+
+@register_model_architecture("sparse_transformer", "sparse_transformer")
+def sparse_transformer(args) -> None:
+    args.attention_normalizer = getattr(args, "attention_normalizer", None) or "entmax15"
+    args.coword_dropout = getattr(args, "coword_dropout", None) or 0.0
+    base_architecture(args)

@@ -1,0 +1,197 @@
+"""The fairseq plugin against stock fairseq, and decoding under a mask against scoring under the same mask."""
+
+from argparse import Namespace
+
+import pytest
+import torch
+
+pytest.importorskip("sparselib.integrations.fairseq")
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer.transformer_legacy import base_architecture
+from fairseq.sequence_generator import SequenceGenerator
+
+from sparselib.integrations.fairseq.transformer import SparseTransformer, drop_words, normalizer_of, sparse_transformer
+
+WORDS = 40
+
+
+@pytest.fixture(scope="module")
+def task():
+    dictionary = Dictionary()
+    for word in range(WORDS):
+        dictionary.add_symbol(f"w{word}")
+    return Namespace(source_dictionary=dictionary, target_dictionary=dictionary)
+
+
+def settings(**changes) -> Namespace:
+    sizes = {
+        f"{side}_{key}": value
+        for side in ("encoder", "decoder")
+        for key, value in {"embed_dim": 32, "layers": 2, "attention_heads": 4, "ffn_embed_dim": 48}.items()
+    }
+    return Namespace(**sizes, share_all_embeddings=True, dropout=0.0, attention_dropout=0.0, **changes)
+
+
+def stock_and_ours(task, **changes):
+    args = settings()
+    base_architecture(args)
+    torch.manual_seed(3)
+    stock = TransformerModel.build_model(args, task)
+    args = settings(**{"attention_normalizer": "softmax"} | changes)
+    sparse_transformer(args)
+    ours = SparseTransformer.build_model(args, task)
+    ours.load_state_dict(stock.state_dict())
+    return stock, ours
+
+
+@pytest.fixture
+def batch(task):
+    """Five pairs of different lengths: source padded on the left, target on the right, as fairseq's collater does."""
+    generator = torch.Generator().manual_seed(0)
+    pad, eos = task.source_dictionary.pad(), task.source_dictionary.eos()
+    source = torch.full((5, 9), pad)
+    target = torch.full((5, 8), pad)
+    for row, (src, tgt) in enumerate([(9, 8), (3, 5), (7, 2), (1, 8), (6, 6)]):
+        words = torch.randint(4, 4 + WORDS, (src + tgt,), generator=generator)
+        source[row, -src:] = words[:src]
+        source[row, -1] = eos
+        target[row, :tgt] = words[src:]
+        target[row, 0] = eos
+    return source, (source != pad).sum(1), target
+
+
+def logits(model, batch, **arguments):
+    return model(*batch, **arguments)[0]
+
+
+def test_equals_stock_fairseq_in_training(task, batch):
+    stock, ours = stock_and_ours(task)
+    real = (batch[2] != task.source_dictionary.pad())[..., None]
+    outputs = []
+    for model in (stock.train(), ours.train()):
+        output = logits(model, batch)
+        (output * real).square().sum().backward()
+        outputs.append(output)
+    assert torch.allclose(outputs[0] * real, outputs[1] * real, atol=1e-5)
+    for (name, expected), (same, got) in zip(stock.named_parameters(), ours.named_parameters(), strict=True):
+        assert name == same
+        if expected.grad is not None:
+            assert torch.allclose(expected.grad, got.grad, atol=1e-5, rtol=1e-4), name
+
+
+def test_equals_stock_fairseq_in_teacher_forcing(task, batch):
+    stock, ours = stock_and_ours(task)
+    with torch.no_grad():
+        expected, got = (model.eval()(*batch) for model in (stock, ours))
+    real = batch[2] != task.source_dictionary.pad()
+    assert torch.allclose(expected[0][real], got[0][real], atol=1e-5)
+    assert torch.allclose(expected[1]["attn"][0][real], got[1]["attn"][0][real], atol=1e-5)
+
+
+def test_equals_stock_fairseq_in_incremental_decoding(task, batch):
+    models = stock_and_ours(task)
+    with torch.no_grad():
+        steps = []
+        for model in models:
+            model.eval()
+            encoded = model.encoder(batch[0], batch[1])
+            state = {}
+            steps.append([model.decoder(batch[2][:, : t + 1], encoded, state)[0] for t in range(6)])
+    for expected, got in zip(*steps, strict=True):
+        assert torch.allclose(expected, got, atol=1e-5)
+
+
+@pytest.mark.parametrize("beam", [1, 5])
+def test_beam_search_finds_what_stock_fairseq_finds(task, batch, beam):
+    found = []
+    for model in stock_and_ours(task):
+        generator = SequenceGenerator([model], task.target_dictionary, beam_size=beam, max_len_b=12)
+        sample = {"net_input": {"src_tokens": batch[0], "src_lengths": batch[1], "prev_output_tokens": batch[2]}}
+        found.append(generator.generate([model], sample))
+    for expected, got in zip(*found, strict=True):
+        assert [h["tokens"].tolist() for h in expected] == [h["tokens"].tolist() for h in got]
+        assert torch.allclose(
+            torch.stack([h["score"] for h in expected]), torch.stack([h["score"] for h in got]), atol=1e-5
+        )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"attention_normalizer": "entmax15"},
+        {"attention_normalizer": "sparsemax"},
+        {"attention_normalizer": "entmax", "attention_alpha": 1.3},
+        {"attention_normalizer": "topk", "attention_k": 2},
+    ],
+    ids=lambda arguments: arguments["attention_normalizer"],
+)
+def test_incremental_decoding_equals_teacher_forcing_with_every_normalizer(task, batch, arguments):
+    _, ours = stock_and_ours(task, **arguments)
+    softmax = stock_and_ours(task)[1].eval()
+    ours.eval()
+    with torch.no_grad():
+        whole = logits(ours, batch)
+        encoded, state = ours.encoder(batch[0], batch[1]), {}
+        for step in range(batch[2].shape[1]):
+            real = batch[2][:, step] != task.source_dictionary.pad()
+            one = ours.decoder(batch[2][:, : step + 1], encoded, state)[0][:, 0]
+            assert torch.allclose(one[real], whole[:, step][real], atol=1e-5)
+    assert not torch.allclose(whole, logits(softmax, batch), atol=1e-3)
+
+
+def test_an_encoder_without_padding_does_not_take_the_softmax_fast_path(task, batch):
+    _, ours = stock_and_ours(task, attention_normalizer="sparsemax")
+    ours.eval()
+    full = batch[0][:1], batch[1][:1], batch[2][:1]
+    called = []
+    with torch.no_grad(), ours.attention_controls["encoder"].observing(lambda layer, *_: called.append(layer)):
+        ours(*full)
+    assert called == [0, 1]
+
+
+def test_queries_are_seen_before_fairseq_scales_them(task, batch):
+    _, ours = stock_and_ours(task)
+    ours.eval()
+    seen, expected = {}, []
+    layer = ours.decoder.layers[0].self_attn
+    layer.q_proj.register_forward_hook(lambda module, inputs, output: expected.append(output.clone()))
+    with torch.no_grad(), ours.attention_controls["decoder"].observing(lambda n, q, k, v: seen.setdefault(n, q)):
+        ours(*batch)
+    assert torch.equal(seen[0].permute(2, 0, 1, 3).flatten(2), expected[0])
+
+
+def test_coword_dropout_masks_the_share_asked_for_and_no_padding(task):
+    dictionary = task.source_dictionary
+    tokens = torch.full((100, 101), 7)
+    tokens[:, 50] = dictionary.eos()
+    tokens[:, 60:80] = dictionary.pad()
+    torch.manual_seed(0)
+    dropped = drop_words(tokens, 0.1, dictionary)
+    changed = dropped != tokens
+    assert (dropped[changed] == dictionary.unk()).all()
+    assert not changed[:, 50].any()
+    assert not changed[:, 60:80].any()
+    assert changed.sum().item() / 8000 == pytest.approx(0.1, abs=0.02)
+
+
+def test_coword_dropout_is_for_training_only(task, batch):
+    _, ours = stock_and_ours(task, coword_dropout=0.9)
+    plain = stock_and_ours(task)[1].eval()
+    with torch.no_grad():
+        assert torch.equal(logits(ours.eval(), batch), logits(plain, batch))
+        assert not torch.allclose(logits(ours.train(), batch), logits(plain, batch), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"attention_normalizer": "entmax", "attention_alpha": 0.5}, "alpha"),
+        ({"attention_normalizer": "entmax", "attention_alpha": None}, "alpha"),
+        ({"attention_normalizer": "topk", "attention_k": 0}, "attention-k"),
+        ({"attention_normalizer": "nothing"}, "nothing"),
+    ],
+)
+def test_a_normalizer_out_of_range_is_named(arguments, named):
+    with pytest.raises(ValueError, match=named):
+        normalizer_of(Namespace(**{"attention_alpha": None, "attention_k": None} | arguments))
