@@ -1,0 +1,39 @@
+"""conda, pip and the lock install the same versions, and what is installed is what they say."""
+
+import re
+import tomllib
+from importlib.metadata import version
+
+import pytest
+import yaml
+
+from sparselib.paths import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+REPRODUCE = dict(pin.split("==") for pin in PROJECT["optional-dependencies"]["reproduce"])
+LOCK = dict(line.lower().split("==") for line in (ROOT / "requirements.lock").read_text().split())
+
+
+def test_conda_names_the_pins_of_pip():
+    *_, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    assert dict(pin.split("==") for pin in pip["pip"]) == REPRODUCE
+
+
+def test_the_lock_holds_the_same_pins():
+    assert {name: LOCK.get(name) for name in REPRODUCE} == REPRODUCE
+
+
+def test_the_lock_holds_every_package_that_is_asked_for():
+    extras = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["translation"]]
+    asked = {re.match(r"[a-z0-9-]+", requirement)[0] for requirement in extras}
+    assert asked <= LOCK.keys()
+
+
+@pytest.mark.parametrize("command", ["environment.yml", "README.md"])
+def test_conda_users_are_told_the_same_fairseq(command):
+    assert f"fairseq=={LOCK['fairseq']}" in (ROOT / command).read_text()
+
+
+@pytest.mark.parametrize("name", REPRODUCE)
+def test_what_is_installed_is_what_is_pinned(name):
+    assert version(name).split("+")[0] == REPRODUCE[name]
