@@ -13,9 +13,21 @@ validate(config, "workflow/schemas/config.schema.yaml")
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/corpus.smk"
-include: "workflow/rules/masked_lm.smk"
 include: "workflow/rules/students.smk"
+
+
+if "masked_lm" in config:
+
+    include: "workflow/rules/corpus.smk"
+    include: "workflow/rules/masked_lm.smk"
+    include: "workflow/rules/analysis.smk"
+
+
+if "translation" in config:
+
+    include: "workflow/rules/translation.smk"
+
+
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/claims.smk"
 

@@ -1,13 +1,14 @@
-"""Peak memory of projection training and of the recall sweep over a model of 2 and of 12 layers: it must not grow.
+"""Peak memory of writing the graphs of 2 and of 12 layers, and of learning and sweeping on them: it must not grow.
 
 Run: python benchmarks/graph_memory.py
 """
 
-import resource
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from threading import Thread
 
 import torch
 
@@ -28,31 +29,56 @@ def write_layers(folder: Path, layers: int) -> None:
     paths = [folder / f"layer{layer:02}.safetensors" for layer in range(layers)]
     lengths = torch.full((8,), LENGTH)
     with writing_graphs(paths, torch.arange(SEQUENCES), HEADS, LENGTH, DIMENSION, causal=False) as writer:
-        for layer in range(layers):
-            for start in range(0, SEQUENCES, 8):
+        for start in range(0, SEQUENCES, 8):
+            for layer in range(layers):
                 writer.write(layer, start, *torch.randn(2, 8, HEADS, LENGTH, DIMENSION), lengths)
 
 
-def use_layers(folder: Path) -> None:
-    for path in sorted(folder.glob("*.safetensors")):
-        with open_graphs(path) as graphs:
+def use_layers(folder: Path, layers: int) -> None:
+    for layer in range(layers):
+        with open_graphs(folder / f"layer{layer:02}.safetensors") as graphs:
             projection, _ = fit_projection(graphs, dimension=4, batch_size=8)
             sweep_layer(graphs, projection, {}, expand(METHODS), [0, 3, 11], "first_last", seed=0)
 
 
+STAGES = {"write": write_layers, "use": use_layers}
+
+
+def mebibytes(field: str) -> float:
+    """A line of this process' status. Not getrusage's ru_maxrss, which a process inherits from the one that started it."""
+    return int(Path("/proc/self/status").read_text().split(f"{field}:")[1].split()[0]) / 1024
+
+
+def watch_anonymous(peak: list[float]) -> None:
+    """Linux keeps the peak of all resident pages, but not of those that no file backs: sample them."""
+    while True:
+        peak[0] = max(peak[0], mebibytes("RssAnon"))
+        time.sleep(0.01)
+
+
+def run_stage(stage: str, folder: str, layers: str) -> None:
+    """Print this process' peak memory, all pages and anonymous ones, in MiB."""
+    anonymous = [0.0]
+    Thread(target=watch_anonymous, args=(anonymous,), daemon=True).start()
+    STAGES[stage](Path(folder), int(layers))
+    print(mebibytes("VmHWM"), anonymous[0])
+
+
 def main() -> None:
-    print(f"{hardware()}, torch {torch.__version__}")
+    print(f"{hardware()}, torch {torch.__version__}; peak of all resident memory (of its anonymous part)")
     for layers in (2, 12):
         with tempfile.TemporaryDirectory() as folder:
-            write_layers(Path(folder), layers)
+            peaks = []
+            for stage in STAGES:
+                command = [sys.executable, __file__, stage, folder, str(layers)]
+                out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                peaks.append("{:4.0f} MiB ({:3.0f})".format(*map(float, out.split())))
             size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 2**20
-            peak = subprocess.run([sys.executable, __file__, folder], check=True, capture_output=True, text=True).stdout
-            print(f"{layers:3} layers, {size:6.0f} MiB of graphs: peak memory {float(peak):6.0f} MiB")
+        print(f"{layers:3} layers, {size:4.0f} MiB of graphs: write {peaks[0]}, learn and sweep {peaks[1]}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:
-        use_layers(Path(sys.argv[1]))
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    if len(sys.argv) > 1:
+        run_stage(*sys.argv[1:])
     else:
         main()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -36,14 +37,16 @@ class Example:
     weights: Tensor
     gold: Tensor
     centroids: dict[str, Tensor]
+    causal: bool
 
     def predicted(self, predictor, window: int = 0, global_tokens: str = "none") -> Tensor:
         """The graph ``Bool[1, H, n, n]`` that a predictor makes of the projected queries and keys."""
-        return combine(predictor.predict(self.projected_q, self.projected_k), window, global_tokens)
+        learned = predictor.predict(self.projected_q, self.projected_k, causal=self.causal)
+        return combine(learned, window, global_tokens, causal=self.causal)
 
     def by_position(self, window: int, global_tokens: str) -> Tensor:
         """The part of a graph that window and global tokens make, ``Bool[1, 1, n, n]``."""
-        return combine(torch.zeros_like(self.gold[:, :1]), window, global_tokens)
+        return combine(torch.zeros_like(self.gold[:, :1]), window, global_tokens, causal=self.causal)
 
     def weights_under(self, graph: Tensor) -> Tensor:
         """Entmax weights ``[1, H, n, n]`` when only the pairs of ``graph`` may attend."""
@@ -56,21 +59,33 @@ class Example:
 
 
 def read_example(folder: Path, layer: int, index: int, split: str = "valid", seed: int = 0) -> Example:
-    """Sequence number ``index`` of a layer's graphs, with the students of ``seed``.
+    """Sequence number ``index`` of a layer's graphs, with the students of ``seed``; ``folder`` is that of the masked LM.
 
     Raises ``FileNotFoundError`` or ``FormatError`` if a file of the workflow is missing or is not what it should be.
     """
-    name = f"layer{layer:02}.safetensors"
-    with open_graphs(folder / "graphs" / split / name) as graphs:
-        batch, sequence = graphs.batch(index, index + 1), int(graphs.sequence[index])
     tokens = read_tensors(folder / "tokens" / f"{split}.safetensors", kind=KIND)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer" / "tokenizer.json"))
+    with open_graphs(folder / "graphs" / split / f"layer{layer:02}.safetensors") as graphs:
+        sequence = int(graphs.sequence[index])
+    words = [tokenizer.decode([t], skip_special_tokens=False).strip() for t in tokens["input_ids"][sequence].tolist()]
+    return _read(folder, layer, index, split, seed, words, tokens["chains"][sequence])
+
+
+def read_decoder_example(folder: Path, layer: int, index: int, split: str = "valid", seed: int = 0) -> Example:
+    """The same for the decoder of a translator; ``words`` are what it reads: ``</s>`` and the target without its end."""
+    target = pd.read_parquet(folder / "graphs" / split / "sentences.parquet")["target"][index]
+    words = ["</s>", *target.split()]
+    return _read(folder, layer, index, split, seed, words, torch.full((len(words),), -1))
+
+
+def _read(folder: Path, layer: int, index: int, split: str, seed: int, words: list[str], chains: Tensor) -> Example:
+    name = f"layer{layer:02}.safetensors"
+    with open_graphs(folder / "graphs" / split / name) as graphs:
+        batch = graphs.batch(index, index + 1)
     project = Projection.load(folder / "projections" / f"seed{seed}" / name)
     return Example(
-        words=[
-            tokenizer.decode([t], skip_special_tokens=False).strip() for t in tokens["input_ids"][sequence].tolist()
-        ],
-        chains=tokens["chains"][sequence],
+        words=words,
+        chains=chains,
         q=batch.q,
         k=batch.k,
         projected_q=project(batch.q),
@@ -78,6 +93,7 @@ def read_example(folder: Path, layer: int, index: int, split: str = "valid", see
         weights=attention_weights(batch.q, batch.k, batch.visible),
         gold=batch.gold,
         centroids=centroid_files.load(folder / "centroids" / f"seed{seed}" / name),
+        causal=batch.causal,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -103,7 +104,7 @@ def draw_mask(axes: Axes, mask: np.ndarray, title: str) -> None:
     """One boolean mask ``[Q, K]``, allowed pairs dark: queries down, keys across."""
     axes.imshow(mask, cmap=ListedColormap(["white", "#2b4c7e"]), vmin=0, vmax=1, interpolation="none")
     axes.set(xticks=[], yticks=[])
-    axes.set_title(f"{title}\n{1 - mask.mean():.0%} sparse", fontsize=8)
+    axes.set_title(f"{fill(title, 20)}\n{1 - mask.mean():.0%} sparse", fontsize=8)
     for spine in axes.spines.values():
         spine.set_visible(True)
 
@@ -132,8 +133,8 @@ def _name_positions(axes: Axes, words: Sequence[str] | None, count: int) -> None
     if words is None:
         axes.set(xticks=[], yticks=[])
     else:
-        axes.set_xticks(range(count), words, rotation=90, fontsize=6)
-        axes.set_yticks(range(count), words, fontsize=6)
+        axes.set_xticks(range(count), words, rotation=90, fontsize=7)
+        axes.set_yticks(range(count), words, fontsize=7)
         axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(True)

@@ -33,10 +33,10 @@ def read_sweep(folder: Path) -> pd.DataFrame:
 
 
 def read_replaced(folder: Path) -> pd.DataFrame:
-    """Perplexity under replaced graphs, every seed. Raises ``FileNotFoundError`` if there is none."""
+    """Perplexity, or BLEU, under replaced graphs, every seed. Raises ``FileNotFoundError`` if there is none."""
     paths = sorted((folder / "replaced").glob("seed*.csv"))
     if not paths:
-        raise FileNotFoundError(f"{folder / 'replaced'}: no table of perplexities; run the workflow first")
+        raise FileNotFoundError(f"{folder / 'replaced'}: no table of replaced graphs; run the workflow first")
     return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
 
 

@@ -21,7 +21,15 @@ from sparselib.projections import LOSSES, fit_projection
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
 PROFILES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
 SETTINGS = SCHEMA["$defs"]["masked_lm"]["properties"]
-NAMED_BY_THE_USER = (["masked_lm", "methods"], ["masked_lm", "replaced", "methods"], ["masked_lm", "unseen"])
+TRANSLATION = SCHEMA["$defs"]["translation"]["properties"]
+TASKS = ("masked_lm", "translation")
+NAMED_BY_THE_USER = (
+    ["masked_lm", "unseen"],
+    ["translation", "corpus"],
+    ["translation", "pretraining", "corpus"],
+    *([task, "methods"] for task in TASKS),
+    *([task, "replaced", "methods"] for task in TASKS),
+)
 
 
 @pytest.fixture(params=PROFILES)
@@ -171,9 +179,10 @@ def test_a_predictor_takes_the_arguments_that_the_schema_allows(name):
 
 
 def test_choices_are_those_of_the_code():
-    assert SETTINGS["projection"]["properties"]["loss"]["enum"] == list(LOSSES)
+    projection = SCHEMA["$defs"]["projection"]["properties"]
+    assert projection["loss"]["enum"] == list(LOSSES)
     assert branches()["BigBird"]["random_scope"]["enum"] == list(RANDOM_SCOPES)
-    assert SETTINGS["projection"]["properties"].keys() == inspect.signature(fit_projection).parameters.keys() - {
+    assert projection.keys() == inspect.signature(fit_projection).parameters.keys() - {
         "graphs",
         "seed",
     }
@@ -183,19 +192,74 @@ def test_choices_are_those_of_the_code():
 
 def test_a_profile_asks_for_what_its_other_sections_give(profile):
     settings = profile["masked_lm"]
-    for predictor in ("Clustering", "Routing"):
-        fitted = grids.cluster_counts(settings["methods"], predictor)
-        assert set(grids.cluster_counts(settings["replaced"]["methods"], predictor)) <= set(fitted)
     assert settings["tag_clusters"] in grids.cluster_counts(settings["methods"], "Clustering")
     assert settings["layers"] == settings["model"].get("num_hidden_layers", settings["layers"])
-    for section in (settings, settings["replaced"]):
-        assert section["windows"] == sorted(section["windows"])
-        for method in section["methods"].values():
-            thresholds = method.get("threshold", [])
-            assert thresholds == sorted(thresholds)
+    for settings in (profile[task] for task in TASKS):
+        for predictor in ("Clustering", "Routing"):
+            fitted = grids.cluster_counts(settings["methods"], predictor)
+            assert set(grids.cluster_counts(settings["replaced"]["methods"], predictor)) <= set(fitted)
+        for section in (settings, settings["replaced"]):
+            assert section["windows"] == sorted(section["windows"])
+            for method in section["methods"].values():
+                thresholds = method.get("threshold", [])
+                assert thresholds == sorted(thresholds)
+
+
+def test_translation_is_measured_where_its_figures_look(profile):
+    settings = profile["translation"]
+    assert {3, 11} <= set(settings["windows"])  # Figures 3, 11 and 12; Figures 8 and 9
+    assert 8 in grids.cluster_counts(settings["methods"], "Clustering")
+    if "pretraining" in settings:
+        assert settings["pretraining"]["corpus"].keys() == settings["corpus"].keys()
+
+
+def test_what_translation_calls_an_option_fairseq_knows():
+    pytest.importorskip("sparselib.integrations.fairseq")
+    from fairseq import options
+
+    from sparselib.integrations.fairseq import transformer
+
+    parser = options.get_training_parser()
+    transformer.SparseTransformer.add_args(parser)
+    for group in ("lr_scheduler", "optimizer"):
+        assert group in {action.dest for action in parser._actions}
+    known = {action.dest for action in parser._actions} | {
+        "warmup_updates",
+        "weight_decay",
+    }  # those of Adam, inverse_sqrt
+    asked = {*SCHEMA["$defs"]["mt_training"]["properties"], *TRANSLATION["architecture"]["properties"]}
+    assert asked <= known
+
+
+def test_one_half_can_be_left_out():
+    for task in TASKS:
+        half = copy.deepcopy(PROFILES["demo"])
+        del half[task]
+        Draft202012Validator(SCHEMA).validate(half)
+    del half["masked_lm"]
+    refusal(half)
+
+
+@pytest.mark.parametrize("left_out", [(), ("masked_lm",), ("translation",)], ids=str)
+def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
+    """Nothing of the demo is mixed into it, and a half without configuration makes no jobs."""
+    chosen = copy.deepcopy(PROFILES["demo"]) | {"profile": "mine"}
+    chosen["masked_lm"]["corpus"] = {"source": "folder", "path": "nowhere"}
+    for task in left_out:
+        del chosen[task]
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(chosen))
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--configfile", str(tmp_path / "mine.yaml")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "results/demo" not in done.stdout
+    for task, job in (("masked_lm", "train_masked_lm"), ("translation", "train_translation")):
+        assert (f"{job} " in done.stdout) == (task not in left_out)
 
 
 def test_the_readme_explains_every_key():
     text = (ROOT / "config/README.md").read_text()
-    keys = [*SCHEMA["properties"], *(f"masked_lm.{key}" for key in SETTINGS)]
-    assert [key for key in keys if key != "masked_lm" and f"`{key}`" not in text] == []
+    keys = set(SCHEMA["properties"]) - set(TASKS)
+    keys |= {f"masked_lm.{key}" for key in SETTINGS} | {
+        f"translation.{key}" for key in TRANSLATION.keys() - SETTINGS.keys()
+    }
+    assert sorted(key for key in keys if f"`{key}`" not in text) == []

@@ -125,16 +125,25 @@ def test_too_few_sequences_are_an_error_and_leave_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("length", [LENGTH + 1, LENGTH])
-def test_what_does_not_fit_is_an_error(tmp_path, length):
-    """Longer than the file was laid out for, or beyond its last sequence."""
-    start = 0 if length > LENGTH else 1
+TOO_MUCH = {"longer": (0, (1, HEADS, LENGTH + 1, DIMENSION)), "heads": (0, (1, HEADS - 1, LENGTH, DIMENSION)),
+            "wider": (0, (1, HEADS, LENGTH, DIMENSION + 1)), "beyond the last": (5, (1, HEADS, LENGTH, DIMENSION)),
+            "over the last": (4, (2, HEADS, LENGTH, DIMENSION))}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", ["q", "k"])
+@pytest.mark.parametrize("case", TOO_MUCH)
+def test_what_does_not_fit_is_an_error(tmp_path, case, which):
+    """Not what the file was laid out for, or beyond its last sequence."""
+    start, shape = TOO_MUCH[case]
+    right = torch.zeros(shape[0], HEADS, LENGTH, DIMENSION)
+    q, k = (torch.zeros(shape) if name == which else right for name in "qk")
 
     def beyond():
         with writing_graphs([tmp_path / "g"], SEQUENCE, HEADS, LENGTH, DIMENSION, causal=False) as writer:
-            writer.write(0, start, *drawn(length=length), LENGTHS)
+            writer.write(0, 0, *drawn(), LENGTHS)
+            writer.write(0, start, q, k, torch.ones(shape[0]))
 
-    with pytest.raises(ValueError, match="broadcast"):
+    with pytest.raises(ValueError, match="does not fit"):
         beyond()
     assert list(tmp_path.iterdir()) == []
 
@@ -157,6 +166,11 @@ def test_foreign_files_are_format_errors(tmp_path):
     save_file({"q": torch.zeros(2), "k": torch.zeros(2)}, path, encode_header(KIND, {"causal": False}))
     with pytest.raises(FormatError, match="tensors"), open_graphs(path):
         pass
+    tensors = {"q": torch.zeros(2, 1, 3, 4), "lengths": torch.ones(2), "sequence": torch.ones(2)}
+    for k in (torch.zeros(2, 1, 3, 4).half(), torch.zeros(1, 1, 3, 4)):
+        save_file(tensors | {"k": k}, path, encode_header(KIND, {"causal": False}))
+        with pytest.raises(FormatError, match="not float32 of one shape"), open_graphs(path):
+            pass
 
 
 @pytest.mark.parametrize("name", ["q", "k"])
@@ -170,14 +184,19 @@ def test_values_that_are_not_finite_are_refused_by_name(graphs_of, name, bad):
         graphs.batch(3, 5)
 
 
-MEASURE = """
+PEAK = """
 import sys
-from sparselib.graphs import open_graphs
+from pathlib import Path
+import torch
+from sparselib.graphs import open_graphs, writing_graphs
 
 def peak():
+    # Not getrusage's ru_maxrss: a process inherits that from the one that started it.
     status = open("/proc/self/status").read()
-    return int(status.split("VmHWM:")[1].split()[0]) // 1024  # MiB, of this process only
+    return int(status.split("VmHWM:")[1].split()[0]) // 1024  # MiB
+"""
 
+MEASURE_BATCH = """
 with open_graphs(sys.argv[1]) as graphs:
     graphs.batch(0, 1)  # whatever the first use loads
     before = peak()
@@ -187,8 +206,36 @@ with open_graphs(sys.argv[1]) as graphs:
     print(one - before, peak() - before)
 """
 
+MEASURE_WALK = """
+def walk(layers, sequences):
+    paths = [Path(sys.argv[1]) / f"{layer}" for layer in range(layers)]
+    with writing_graphs(paths, torch.arange(sequences), 4, 256, 256, causal=False) as writer:
+        for layer in range(layers):
+            for start in range(0, sequences, 4):
+                writer.write(layer, start, *torch.ones(2, 4, 4, 256, 256), torch.full((4,), 256))
+    written = peak()
+    for path in paths:
+        with open_graphs(path) as graphs:
+            for batch in graphs.batches(4):
+                batch.q.sum()
+    return written, peak()
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak memory from Linux's /proc")
+_, before = walk(1, 8)
+written, read = walk(*map(int, sys.argv[2:]))
+print(written - before, read - before)
+"""
+
+reads_peak = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="reads the peak memory from Linux's /proc"
+)
+
+
+def measured(script, *arguments) -> list[int]:
+    command = [sys.executable, "-c", PEAK + script, *map(str, arguments)]
+    return [int(x) for x in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
+
+
+@reads_peak
 def test_reading_a_batch_does_not_read_the_file(tmp_path):
     path = tmp_path / "large.safetensors"
     with writing_graphs([path], torch.arange(32), 4, 256, 256, causal=False) as writer:
@@ -196,10 +243,18 @@ def test_reading_a_batch_does_not_read_the_file(tmp_path):
             writer.write(0, start, *(torch.ones(4, 4, 256, 256) for _ in "qk"), torch.full((4,), 256))
     size = path.stat().st_size / 2**20
     assert size > 64
-    measured = subprocess.run([sys.executable, "-c", MEASURE, path], capture_output=True, text=True, check=True)
-    one, everything = map(int, measured.stdout.split())
+    one, everything = measured(MEASURE_BATCH, path)
     assert one < size / 3
     assert everything > size * 2 / 3  # or the measurement measures nothing
+
+
+@reads_peak
+@pytest.mark.parametrize(("layers", "sequences"), [(8, 8), (1, 64)])
+def test_memory_grows_neither_with_layers_nor_with_sequences(tmp_path, layers, sequences):
+    """Writing and reading 128 MiB of graphs needs no more than 16 MiB of them do, but for a quarter of the difference."""
+    growth = measured(MEASURE_WALK, tmp_path, layers, sequences)
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) > 128 * 2**20
+    assert max(growth) < (128 - 16) / 4
 
 
 @pytest.mark.parametrize(("available", "wanted"), [(10, 4), (10, 10), (3, 8), (1, 1), (1000, 100)])

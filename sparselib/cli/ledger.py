@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
 
 def claims(
     published: Annotated[Path, typer.Option(help="CSV: id, section, statement, value, tolerance, notebook")],
-    results: Annotated[Path, typer.Option(help="folder of one task's results")],
+    results: Annotated[Path, typer.Option(help="folder of a profile's results, with a folder per task")],
     output: Annotated[Path, typer.Option()],
     at_paper_scale: Annotated[bool, typer.Option("--at-paper-scale", help="compare with printed numbers too")] = False,
 ) -> None:

@@ -40,6 +40,8 @@ class Entity:
     name: str | None = None
     #: The adjective that stays with it all through the document.
     trait: str | None = None
+    #: Who makes up a group that has formed on the way.
+    members: "tuple[Entity, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,23 @@ PRONOUNS = {
     "addressee": ("you", "you", "your", "yourself"),
 }
 _SILENT_H = {"honest", "hour"}
+#: Time expressions that are more than an adverb, word by word with their tags.
+TIMES = {
+    phrase: list(zip(phrase.split(), tags.split(), strict=True))
+    for phrase, tags in {
+        "in the morning": "ADP DET NOUN",
+        "in the evening": "ADP DET NOUN",
+        "at night": "ADP NOUN",
+        "in the afternoon": "ADP DET NOUN",
+        "at noon": "ADP NOUN",
+        "one day": "NUM NOUN",
+        "every day": "DET NOUN",
+        "in winter": "ADP NOUN",
+        "in summer": "ADP NOUN",
+        "in spring": "ADP NOUN",
+        "in autumn": "ADP NOUN",
+    }.items()
+}
 
 
 def article(following: str) -> str:
@@ -163,3 +180,14 @@ def finite(verb: str, tense: Tense, person: int, is_plural: bool) -> str:
     if tense == "past":
         return past(verb)
     return _with_s(verb) if person == 3 and not is_plural else verb
+
+
+#: Aspect or modal: the verb that expresses it, its tag, whether "to" follows, and the form of the verb after it.
+HELPERS = {
+    "progressive": ("be", "AUX", False, gerund),
+    "perfect": ("have", "AUX", False, participle),
+    "prospective": ("will", "AUX", False, str),
+    "can": ("can", "AUX", False, str),
+    "must": ("have", "VERB", True, str),
+    "want": ("want", "VERB", True, str),
+}

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from sparselib.corpora import english, story
 from sparselib.corpora.dice import Dice
 from sparselib.corpora.documents import Document
+from sparselib.corpora.splits import deal
 
 
 def write_documents(seed: int) -> Iterator[Document]:
@@ -20,26 +21,9 @@ def write_documents(seed: int) -> Iterator[Document]:
 
 
 def write_corpus(words: dict[str, int], seed: int) -> dict[str, list[Document]]:
-    """Splits of at least so many words each, in whole documents, no sentence of one being in another.
+    """Splits of at least so many words each, in whole documents, no sentence of one being in another."""
+    return deal(write_documents(seed), words, "words", _texts, lambda texts: sum(map(len, texts)))
 
-    All splits are dealt from one stream. The smallest one takes its documents as they come; each larger one then skips
-    documents that have a sentence in common with a split before it. So it is the training documents that are chosen,
-    not those that the model is evaluated on, whose language remains that of the grammar.
-    """
-    for split, count in words.items():
-        if count <= 0:
-            raise ValueError(f"words: {split} must have a positive number of words, not {count}")
-    stream = write_documents(seed)
-    corpus: dict[str, list[Document]] = {split: [] for split in words}
-    seen: set[tuple[str, ...]] = set()
-    for split in sorted(words, key=lambda name: words[name]):
-        written, own = 0, set()
-        while written < words[split]:
-            document = next(stream)
-            sentences = {tuple(sentence.words) for sentence in document.sentences}
-            if seen.isdisjoint(sentences):
-                corpus[split].append(document)
-                own |= sentences
-                written += sum(len(sentence.words) for sentence in document.sentences)
-        seen |= own
-    return corpus
+
+def _texts(document: Document) -> list[tuple[str, ...]]:
+    return [tuple(sentence.words) for sentence in document.sentences]

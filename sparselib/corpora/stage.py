@@ -153,7 +153,8 @@ class Stage:
         order = self.cast.characters.index
         members = (one, other) if order(one) < order(other) else (other, one)
         if members not in self.groups:
-            self.groups[members] = Entity("group", self.cast.chains + len(self.groups), plural=True)
+            chain, entities = self.cast.chains + len(self.groups), tuple(member.entity for member in members)
+            self.groups[members] = Entity("group", chain, plural=True, members=entities)
         group = self.groups[members]
         if self.is_clear(group):
             self.now.append(group)

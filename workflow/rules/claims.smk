@@ -3,9 +3,9 @@
 
 rule claims:
     input:
-        code=modules("claims", "results", "metrics"),
+        code=modules("claims/__init__", "claims/curves", "claims/masked_lm", "claims/translation", "results", "metrics"),
         claims="config/published/claims.csv",
-        data=[*SWEEPS, *REPLACED, *COREFERENCE, *TAGS],
+        data=MEASURED,
     output:
         report(
             f"{RESULTS}/claims.csv",
@@ -19,4 +19,4 @@ rule claims:
     params:
         scale="--at-paper-scale" if PROFILE == "paper" else "",
     shell:
-        "sparselib claims --published {input.claims} --results $(dirname {output})/masked_lm {params.scale} --output {output} 2>&1 | tee {log}"
+        "sparselib claims --published {input.claims} --results $(dirname {output}) {params.scale} --output {output} 2>&1 | tee {log}"

@@ -5,12 +5,71 @@ import json
 PROFILE = config["profile"]
 RESULTS = f"results/{PROFILE}"
 MASKED_LM = f"{RESULTS}/masked_lm"
-SETTINGS = config["masked_lm"]
+TRANSLATION = f"{RESULTS}/translation"
 SEEDS = config["student_seeds"]
 SPLITS = ["train", "valid"]
-LAYERS = [f"{layer:02}" for layer in range(SETTINGS["layers"])]
-METHODS = json.dumps(SETTINGS["methods"])
-WINDOWS = " ".join(f"--window {width}" for width in SETTINGS["windows"])
+PAIRS = list(config["translation"]["corpus"]) if "translation" in config else []
+
+# The folder of every task below RESULTS, and its section of the configuration. Stages that learn from attention graphs
+# are the same for all of them.
+TASKS = {f"translation/{pair}": config["translation"] for pair in PAIRS}
+if "masked_lm" in config:
+    TASKS["masked_lm"] = config["masked_lm"]
+
+
+wildcard_constraints:
+    task="|".join(TASKS),
+    pair="|".join(PAIRS) or "none",
+    split="train|valid|test",
+    seed=r"\d+",
+    layer=r"\d+",
+
+
+def layers(task):
+    """Two-digit numbers of the layers whose graphs are stored."""
+    section = TASKS[task]
+    count = (
+        section["layers"]
+        if task == "masked_lm"
+        else section["architecture"]["decoder_layers"]
+    )
+    return [f"{layer:02}" for layer in range(count)]
+
+
+def setting(*keys):
+    """A value of the task's section, as JSON if it is not a scalar."""
+
+    def look_up(wildcards):
+        value = TASKS[wildcards.task]
+        for key in keys:
+            value = value[key]
+        return json.dumps(value) if isinstance(value, dict | list) else value
+
+    return look_up
+
+
+def windows(widths):
+    return " ".join(f"--window {width}" for width in widths)
+
+
+def per_layer(pattern):
+    """Files of a task, one for every layer; the pattern keeps its other wildcards."""
+
+    def paths(wildcards):
+        return expand(
+            pattern,
+            layer=layers(wildcards.task),
+            **{k: v for k, v in wildcards.items() if k != "layer"},
+        )
+
+    return paths
+
+
+def measured(task, kind):
+    """Files that notebooks and the ledger read: every seed, and every layer where there are layers."""
+    return expand(
+        f"{RESULTS}/{task}/{kind}", seed=SEEDS, layer=layers(task), split=SPLITS
+    )
 
 
 def modules(*names):

@@ -1,5 +1,7 @@
 """From a corpus to sequences of subword ids."""
 
+SETTINGS = config["masked_lm"]
+
 
 rule corpus:
     input:
@@ -10,7 +12,7 @@ rule corpus:
         train=f"{MASKED_LM}/corpus/train.parquet",
         valid=f"{MASKED_LM}/corpus/valid.parquet",
     log:
-        f"{RESULTS}/logs/corpus.log",
+        f"{RESULTS}/logs/masked_lm/corpus.log",
     conda:
         "../../environment.yml"
     params:
@@ -29,7 +31,7 @@ rule tokenize:
         valid=f"{MASKED_LM}/tokens/valid.safetensors",
         tokenizer=f"{MASKED_LM}/tokenizer/tokenizer.json",
     log:
-        f"{RESULTS}/logs/tokenize.log",
+        f"{RESULTS}/logs/masked_lm/tokenize.log",
     conda:
         "../../environment.yml"
     params:
@@ -49,7 +51,7 @@ rule unseen_corpus:
     output:
         f"{MASKED_LM}/unseen/{{name}}/corpus/valid.parquet",
     log:
-        f"{RESULTS}/logs/unseen_corpus/{{name}}.log",
+        f"{RESULTS}/logs/masked_lm/unseen_corpus/{{name}}.log",
     conda:
         "../../environment.yml"
     params:
@@ -66,7 +68,7 @@ rule tokenize_unseen:
     output:
         f"{MASKED_LM}/unseen/{{name}}/tokens/valid.safetensors",
     log:
-        f"{RESULTS}/logs/tokenize_unseen/{{name}}.log",
+        f"{RESULTS}/logs/masked_lm/tokenize_unseen/{{name}}.log",
     conda:
         "../../environment.yml"
     params:

@@ -1,5 +1,7 @@
 """The masked language model: training, perplexity, its attention graphs, and evaluation under predicted graphs."""
 
+MASKED_LM_LAYERS = layers("masked_lm")
+
 
 rule train_masked_lm:
     input:
@@ -14,7 +16,7 @@ rule train_masked_lm:
         log=f"{MASKED_LM}/model/training.csv",
         summary=f"{MASKED_LM}/model/training.json",
     log:
-        f"{RESULTS}/logs/train.log",
+        f"{RESULTS}/logs/masked_lm/train.log",
     conda:
         "../../environment.yml"
     threads: workflow.cores
@@ -49,7 +51,7 @@ rule perplexity:
             category="Tables",
         ),
     log:
-        f"{RESULTS}/logs/perplexity.log",
+        f"{RESULTS}/logs/masked_lm/perplexity.log",
     conda:
         "../../environment.yml"
     threads: workflow.cores
@@ -69,10 +71,10 @@ rule extract:
     output:
         layers=expand(
             f"{MASKED_LM}/graphs/{{{{split}}}}/layer{{layer}}.safetensors",
-            layer=LAYERS,
+            layer=MASKED_LM_LAYERS,
         ),
     log:
-        f"{RESULTS}/logs/extract/{{split}}.log",
+        f"{RESULTS}/logs/masked_lm/extract/{{split}}.log",
     conda:
         "../../environment.yml"
     threads: workflow.cores
@@ -97,25 +99,23 @@ rule replace:
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
         projections=expand(
             f"{MASKED_LM}/projections/seed{{{{seed}}}}/layer{{layer}}.safetensors",
-            layer=LAYERS,
+            layer=MASKED_LM_LAYERS,
         ),
         centroids=expand(
             f"{MASKED_LM}/centroids/seed{{{{seed}}}}/layer{{layer}}.safetensors",
-            layer=LAYERS,
+            layer=MASKED_LM_LAYERS,
         ),
     output:
         f"{MASKED_LM}/replaced/seed{{seed}}.csv",
     log:
-        f"{RESULTS}/logs/replace/seed{{seed}}.log",
+        f"{RESULTS}/logs/masked_lm/replace/seed{{seed}}.log",
     conda:
         "../../environment.yml"
     resources:
         gpu=1,
     params:
         methods=json.dumps(SETTINGS["replaced"]["methods"]),
-        windows=" ".join(
-            f"--window {width}" for width in SETTINGS["replaced"]["windows"]
-        ),
+        windows=windows(SETTINGS["replaced"]["windows"]),
         global_tokens=SETTINGS["global_tokens"],
         masking=json.dumps(SETTINGS["evaluation"]),
     shell:

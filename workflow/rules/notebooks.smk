@@ -1,38 +1,60 @@
 """Every table and figure is a notebook, run by papermill on what the other stages have measured."""
 
-SWEEPS = expand(
-    f"{MASKED_LM}/sweep/seed{{seed}}/layer{{layer}}.parquet", seed=SEEDS, layer=LAYERS
-)
-REPLACED = expand(f"{MASKED_LM}/replaced/seed{{seed}}.csv", seed=SEEDS)
-COREFERENCE = expand(f"{MASKED_LM}/coreference/layer{{layer}}.csv", layer=LAYERS)
-TAGS = expand(f"{MASKED_LM}/tags/layer{{layer}}.csv", layer=LAYERS)
-STUDENTS = expand(
-    f"{MASKED_LM}/{{kind}}/seed{SEEDS[0]}/layer{{layer}}.safetensors",
-    kind=["projections", "centroids"],
-    layer=LAYERS,
-)
-GRAPHS = expand(
-    f"{MASKED_LM}/graphs/{{split}}/layer{{layer}}.safetensors",
-    split=SPLITS,
-    layer=LAYERS,
-)
-TOKENS = expand(f"{MASKED_LM}/tokens/{{split}}.safetensors", split=SPLITS)
-
 # What each notebook reads. Those in FIGURES draw one figure, named as they are.
-FIGURES = {
-    "00_patterns": STUDENTS + GRAPHS,
-    "sparsefinder/fig01_method": STUDENTS + GRAPHS + TOKENS,
-    "sparsefinder/fig04_tradeoff": SWEEPS + REPLACED,
-    "sparsefinder/fig05_coreference": STUDENTS + GRAPHS + TOKENS + COREFERENCE + SWEEPS,
-    "sparsefinder/fig06_parts_of_speech": TAGS,
-    "sparsefinder/fig10_heads": SWEEPS,
-}
-TABLES = {
-    "sparsefinder/tables_masked_lm": SWEEPS
-    + GRAPHS
-    + [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"],
-    "claims": [f"{RESULTS}/claims.csv"],
-}
+FIGURES, TABLES, MEASURED = {}, {}, []
+if "masked_lm" in config:
+    SWEEPS = measured("masked_lm", "sweep/seed{seed}/layer{layer}.parquet")
+    REPLACED = measured("masked_lm", "replaced/seed{seed}.csv")
+    COREFERENCE = measured("masked_lm", "coreference/layer{layer}.csv")
+    TAGS = measured("masked_lm", "tags/layer{layer}.csv")
+    GRAPHS = measured("masked_lm", "graphs/{split}/layer{layer}.safetensors")
+    TOKENS = measured("masked_lm", "tokens/{split}.safetensors")
+    STUDENTS = [
+        *measured("masked_lm", "projections/seed{seed}/layer{layer}.safetensors"),
+        *measured("masked_lm", "centroids/seed{seed}/layer{layer}.safetensors"),
+    ]
+    PERPLEXITY = [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"]
+    FIGURES |= {
+        "00_patterns": STUDENTS + GRAPHS,
+        "sparsefinder/fig01_method": STUDENTS + GRAPHS + TOKENS,
+        "sparsefinder/fig04_tradeoff": SWEEPS + REPLACED,
+        "sparsefinder/fig05_coreference": STUDENTS
+        + GRAPHS
+        + TOKENS
+        + COREFERENCE
+        + SWEEPS,
+        "sparsefinder/fig06_parts_of_speech": TAGS,
+        "sparsefinder/fig10_heads": SWEEPS,
+    }
+    TABLES |= {"sparsefinder/tables_masked_lm": SWEEPS + GRAPHS + PERPLEXITY}
+    MEASURED += [*SWEEPS, *REPLACED, *COREFERENCE, *TAGS]
+if PAIRS:
+    MT_MEASURED = {
+        pair: [
+            *measured(f"translation/{pair}", "sweep/seed{seed}/layer{layer}.parquet"),
+            *measured(f"translation/{pair}", "replaced/seed{seed}.csv"),
+            f"{TRANSLATION}/{pair}/bleu.csv",
+        ]
+        for pair in PAIRS
+    }
+    MT_MAPS = {
+        pair: measured(
+            f"translation/{pair}", "centroids/seed{seed}/layer{layer}.safetensors"
+        )
+        for pair in PAIRS
+    }
+    EVERY_PAIR = [path for paths in MT_MEASURED.values() for path in paths]
+    FIGURES |= {
+        "sparsefinder/fig02_translation": EVERY_PAIR,
+        "sparsefinder/fig03_maps": MT_MAPS[PAIRS[-1]],
+        "sparsefinder/fig08_heads": MT_MEASURED[PAIRS[0]],
+        "sparsefinder/fig09_heads": MT_MEASURED[PAIRS[-1]],
+        "sparsefinder/fig11_maps": MT_MAPS[PAIRS[0]],
+        "sparsefinder/fig12_maps": MT_MAPS[PAIRS[-1]],
+    }
+    TABLES |= {"sparsefinder/tables_translation": EVERY_PAIR}
+    MEASURED += EVERY_PAIR
+TABLES |= {"claims": [f"{RESULTS}/claims.csv"]}
 NOTEBOOKS = expand(f"{RESULTS}/notebooks/{{name}}.ipynb", name=[*FIGURES, *TABLES])
 
 

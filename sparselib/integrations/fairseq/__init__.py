@@ -16,6 +16,8 @@ dataclasses._hash_action[(False, True, False, False)] = None
 # Its checkpoints hold the command line beside the weights; torch loads no other class from them.
 torch.serialization.add_safe_globals([argparse.Namespace])
 
+# It recommends a package for speech whenever its tasks are imported.
+logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
 _handlers = list(logging.getLogger().handlers)
 import fairseq  # noqa: E402, F401  (after the two lines that it needs)
 

@@ -40,7 +40,9 @@ class SparseTransformer(TransformerModel):
         model = super().build_model(args, task)
         normalizer = normalizer_of(args)
         model.attention_controls = {
-            place: AttentionControl(normalizer, len(model.encoder.layers if place == "encoder" else model.decoder.layers))
+            place: AttentionControl(
+                normalizer, len(model.encoder.layers if place == "encoder" else model.decoder.layers)
+            )
             for place in PLACES
         }
         for number, layer in enumerate(model.encoder.layers):

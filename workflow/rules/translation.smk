@@ -1,0 +1,243 @@
+"""Machine translation: parallel text, training with fairseq, decoder graphs, and decoding under predicted graphs."""
+
+MT = config["translation"]
+PAIR = f"{TRANSLATION}/{{source}}-{{target}}"
+MT_LOGS = f"{RESULTS}/logs/translation/{{source}}-{{target}}"
+# The model that is trained first, on another corpus, if the configuration asks for one.
+FIRST = MT.get("pretraining")
+
+
+def corpus_of(section, wildcards):
+    return json.dumps(section["corpus"][f"{wildcards.source}-{wildcards.target}"])
+
+
+wildcard_constraints:
+    source="[a-z]+",
+    target="[a-z]+",
+
+
+rule parallel_corpus:
+    input:
+        code=modules("corpora/parallel", "corpora/translations", "corpora/sources"),
+    output:
+        multiext(f"{PAIR}/corpus/train", ".{source}", ".{target}"),
+        multiext(f"{PAIR}/corpus/valid", ".{source}", ".{target}"),
+        multiext(f"{PAIR}/corpus/test", ".{source}", ".{target}"),
+    log:
+        f"{MT_LOGS}/corpus.log",
+    conda:
+        "../../environment.yml"
+    params:
+        corpus=lambda wildcards: corpus_of(MT, wildcards),
+        splits="--split train --split valid --split test",
+    shell:
+        "sparselib parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
+        " --language {wildcards.target} --output $(dirname {output[0]}) 2>&1 | tee {log}"
+
+
+rule binarize:
+    input:
+        code=modules("tasks/translation/data", "corpora/subwords"),
+        corpus=rules.parallel_corpus.output,
+        like=f"{PAIR}/pretraining/data/codes.bpe" if FIRST else [],
+    output:
+        codes=f"{PAIR}/data/codes.bpe",
+        dictionary=f"{PAIR}/data/dict.{{target}}.txt",
+        train=f"{PAIR}/data/train.{{source}}-{{target}}.{{target}}.bin",
+        test=f"{PAIR}/data/test.{{source}}-{{target}}.{{target}}.bin",
+    log:
+        f"{MT_LOGS}/binarize.log",
+    conda:
+        "../../environment.yml"
+    params:
+        splits="--split train --split valid --split test",
+        words=MT["words"],
+        merges=MT["merges"],
+        like=lambda wildcards, input: (
+            f"--like $(dirname {input.like})" if input.like else ""
+        ),
+    shell:
+        "sparselib binarize --corpus $(dirname {input.corpus[0]}) --from {wildcards.source} --to {wildcards.target} {params.splits}"
+        " --words {params.words} --merges {params.merges} {params.like} --output $(dirname {output.codes}) 2>&1 | tee {log}"
+
+
+rule train_translation:
+    input:
+        code=modules(
+            "tasks/translation/training",
+            "entmax",
+            "attention",
+            "integrations/control",
+            "integrations/fairseq/attention",
+            "integrations/fairseq/transformer",
+        ),
+        data=rules.binarize.output,
+        initial=f"{PAIR}/pretraining/model/model.pt" if FIRST else [],
+    output:
+        model=f"{PAIR}/model/model.pt",
+        log=f"{PAIR}/model/training.csv",
+        summary=f"{PAIR}/model/training.json",
+    log:
+        f"{MT_LOGS}/train.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=1,
+    params:
+        architecture=json.dumps(MT["architecture"]),
+        training=json.dumps(MT["training"]),
+        seed=config["seed"],
+        initial=lambda wildcards, input: (
+            f"--initial {input.initial}" if input.initial else ""
+        ),
+    shell:
+        "sparselib train-translation --data $(dirname {input.data[0]}) --from {wildcards.source} --to {wildcards.target}"
+        " --architecture {params.architecture:q} --training {params.training:q} --seed {params.seed} {params.initial}"
+        " --output $(dirname {output.model}) 2>&1 | tee {log}"
+
+
+if FIRST:
+
+    use rule parallel_corpus as pretraining_corpus with:
+        output:
+            multiext(f"{PAIR}/pretraining/corpus/train", ".{source}", ".{target}"),
+            multiext(f"{PAIR}/pretraining/corpus/valid", ".{source}", ".{target}"),
+        log:
+            f"{MT_LOGS}/pretraining/corpus.log",
+        params:
+            corpus=lambda wildcards: corpus_of(FIRST, wildcards),
+            splits="--split train --split valid",
+
+    use rule binarize as pretraining_binarize with:
+        input:
+            code=modules("tasks/translation/data", "corpora/subwords"),
+            corpus=rules.pretraining_corpus.output,
+            like=[],
+        output:
+            codes=f"{PAIR}/pretraining/data/codes.bpe",
+            dictionary=f"{PAIR}/pretraining/data/dict.{{target}}.txt",
+            train=f"{PAIR}/pretraining/data/train.{{source}}-{{target}}.{{target}}.bin",
+        log:
+            f"{MT_LOGS}/pretraining/binarize.log",
+        params:
+            splits="--split train --split valid",
+            words=MT["words"],
+            merges=MT["merges"],
+            like="",
+
+    use rule train_translation as pretraining_train with:
+        input:
+            code=rules.train_translation.input.code,
+            data=rules.pretraining_binarize.output,
+            initial=[],
+        output:
+            model=f"{PAIR}/pretraining/model/model.pt",
+            log=f"{PAIR}/pretraining/model/training.csv",
+            summary=f"{PAIR}/pretraining/model/training.json",
+        log:
+            f"{MT_LOGS}/pretraining/train.log",
+        params:
+            architecture=json.dumps(MT["architecture"]),
+            training=json.dumps(FIRST["training"]),
+            seed=config["seed"],
+            initial="",
+
+
+rule extract_decoder:
+    input:
+        code=modules("graphs", "tasks/translation/evaluation"),
+        model=rules.train_translation.output.model,
+        data=rules.binarize.output,
+    output:
+        layers=expand(
+            f"{PAIR}/graphs/{{{{split}}}}/layer{{layer}}.safetensors",
+            layer=layers(f"translation/{PAIRS[0]}"),
+            allow_missing=True,
+        ),
+        text=f"{PAIR}/graphs/{{split}}/sentences.parquet",
+    log:
+        f"{MT_LOGS}/extract_{{split}}.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=1,
+    params:
+        sentences=lambda wildcards: MT["graphs"][wildcards.split],
+        shortest=MT["graphs"]["longer_than"],
+        seed=config["seed"],
+    shell:
+        "sparselib extract-decoder --model {input.model} --data $(dirname {input.data[0]}) --split {wildcards.split}"
+        " --sentences {params.sentences} --shortest {params.shortest} --seed {params.seed}"
+        " --output $(dirname {output.text}) 2>&1 | tee {log}"
+
+
+rule decode:
+    input:
+        code=[
+            *modules(
+                "tasks/translation/evaluation",
+                "tasks/translation/model",
+                "tasks/translation/predicted",
+                "grids",
+            ),
+            *PREDICTORS,
+        ],
+        model=rules.train_translation.output.model,
+        data=rules.binarize.output,
+        references=f"{PAIR}/corpus/test.{{target}}",
+        projections=expand(
+            f"{PAIR}/projections/seed{{{{seed}}}}/layer{{layer}}.safetensors",
+            layer=layers(f"translation/{PAIRS[0]}"),
+            allow_missing=True,
+        ),
+        centroids=expand(
+            f"{PAIR}/centroids/seed{{{{seed}}}}/layer{{layer}}.safetensors",
+            layer=layers(f"translation/{PAIRS[0]}"),
+            allow_missing=True,
+        ),
+    output:
+        f"{PAIR}/replaced/seed{{seed}}.csv",
+    log:
+        f"{MT_LOGS}/decode_seed{{seed}}.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=1,
+    params:
+        methods=json.dumps(MT["replaced"]["methods"]),
+        windows=windows(MT["replaced"]["windows"]),
+        global_tokens=MT["global_tokens"],
+        words=MT["words"],
+        sentences=MT["decoding"]["sentences"],
+        beam=MT["decoding"]["beam"],
+    shell:
+        "sparselib decode --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
+        " --sentences {params.sentences} --beam {params.beam} --words {params.words}"
+        " $(printf ' --projection %s' {input.projections}) $(printf ' --centroids %s' {input.centroids})"
+        " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens} --seed {wildcards.seed}"
+        " --output {output} 2>&1 | tee {log}"
+
+
+rule bleu:
+    input:
+        code=modules("tasks/translation/evaluation", "tasks/translation/model"),
+        model=rules.train_translation.output.model,
+        data=rules.binarize.output,
+        references=f"{PAIR}/corpus/test.{{target}}",
+    output:
+        table=report(
+            f"{PAIR}/bleu.csv", caption="../report/bleu.rst", category="Tables"
+        ),
+        hypotheses=f"{PAIR}/hypotheses.txt",
+    log:
+        f"{MT_LOGS}/bleu.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=1,
+    params:
+        words=MT["words"],
+        beam=MT["decoding"]["beam"],
+    shell:
+        "sparselib bleu --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
+        " --beam {params.beam} --words {params.words} --output {output.table} --hypotheses {output.hypotheses} 2>&1 | tee {log}"
