@@ -104,9 +104,11 @@ MASCULINE = {entry.masculine for entry in french_lexicon.ADJECTIVES.values() if 
 FEMININE = {entry.feminine for entry in french_lexicon.ADJECTIVES.values() if entry.masculine != entry.feminine}
 #: French words that are English ones too.
 HOMOGRAPHS = set(
-    """album atlas biscuit cage canal cave costume court file forge globe impatient instrument machine message mine
-    observe orange page plan portrait robot rose sandwich sauce six strict studio table tunnel turbine vase verdict
-    village volume""".split()
+    """
+    admire album atlas biscuit cage canal cave costume court distance file forge globe impatient instrument invite
+    machine message mine mule observe orange page piano plan portrait pot rage robot rose sandwich sauce six stand
+    strict studio table tremble tunnel turbine vase verdict village volume
+    """.split()
 )
 VOWEL = re.compile(r"[aeiouéèêâîôûœ]|h(?!ib|ér|ar)", re.IGNORECASE)
 

@@ -103,8 +103,10 @@ FITS = {
 }
 #: German words that are English ones too.
 HOMOGRAPHS = set(
-    """album am an arm atlas ball boot deck decks den elegant fell gold hand hat hut in museum park pier pilot ring rose
-    sack sang see sofa stall stand student tore tunnel turbine vase wild will wind winter wolf""".split()
+    """
+    album arm atlas ball boot deck den elegant gold hand hat herd hut museum park pier pilot plan planet ring robot
+    rose sack see sofa stall stand student tunnel turbine vase wild wind wolf
+    """.split()
 )
 
 

@@ -77,11 +77,15 @@ def logged(path: Path) -> Iterator[None]:
     """Append what fairseq logs to a file; its own ``--log-file`` misses the losses."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(name)s | %(message)s"))
-    logging.getLogger().addHandler(handler)
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
     try:
         yield
     finally:
-        logging.getLogger().removeHandler(handler)
+        root.setLevel(before)
+        root.removeHandler(handler)
         handler.close()
 
 
