@@ -67,11 +67,11 @@ tremble: trembler; drop: laisser +tomber; sniff: renifler
 """
 #: Verbs that depend on the object. An empty object is none, "self" a reflexive one, "that" a clause.
 _SENSES = """
-scratch self: gratter; play violin: jouer de; play flute: jouer de; play trumpet: jouer de
-fly plane: piloter; fly glider: piloter; dig coal: extraire; dig copper: extraire; write exam: passer; make cheese: faire
-pull weed: arracher; hammer nail: enfoncer; think : réfléchir
-build cupboard: fabriquer; build bed: fabriquer; build bench: fabriquer; read instrument: consulter; mix medicine: préparer
-mend slipper: réparer; break rock: briser; read law: étudier; fry egg: cuire
+scratch self: gratter; play violin: jouer de; play flute: jouer de; play trumpet: jouer de; fly plane: piloter
+fly glider: piloter; dig coal: extraire; dig copper: extraire; write exam: passer; make cheese: faire
+pull weed: arracher; hammer nail: enfoncer; think : réfléchir; build cupboard: fabriquer; build bed: fabriquer
+build bench: fabriquer; read instrument: consulter; mix medicine: préparer; mend slipper: réparer
+break rock: briser; read law: étudier; fry egg: cuire
 """
 #: Verbs that frame direct speech.
 _SPEECH = """

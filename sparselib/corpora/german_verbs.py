@@ -64,11 +64,11 @@ tremble: zittern; drop: fallen|lassen; sniff: beschnuppern
 """
 #: Verbs that depend on the object. An empty object is none, "self" a reflexive one, "that" a clause.
 _SENSES = """
-paint portrait: malen; paint landscape: malen; paint : malen; scratch self: kratzen; fly plane: fliegen; fly glider: fliegen
-pull weed: aus|reißen; hammer nail: ein|schlagen; cut branch: ab|schneiden; carry message: überbringen; weave cloth: weben
-dig coal: ab|bauen; dig copper: ab|bauen; load barrel: verladen; tie rope: verknoten; sew : nähen; study map: studieren
-break rock: zerschlagen; break fence: um|reißen; plant clover: säen; correct mistake: verbessern; fire jug: brennen
-crack nut: knacken; study : lernen; study grammar: lernen; study history: lernen; boil needle: aus|kochen
+paint portrait: malen; paint landscape: malen; paint : malen; scratch self: kratzen; fly plane: fliegen
+fly glider: fliegen; pull weed: aus|reißen; hammer nail: ein|schlagen; cut branch: ab|schneiden
+carry message: überbringen; dig coal: ab|bauen; dig copper: ab|bauen; load barrel: verladen; tie rope: verknoten
+break rock: zerschlagen; break fence: um|reißen; plant clover: säen; correct mistake: verbessern; study : lernen
+study grammar: lernen; study history: lernen
 """
 #: Verbs that frame direct speech, without and with an addressee.
 _SPEECH = """
