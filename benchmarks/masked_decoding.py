@@ -7,13 +7,15 @@ import time
 from argparse import Namespace
 from statistics import median
 
+import sparselib.integrations.fairseq  # noqa: F401  (makes fairseq importable)
+
+# isort: split
 import torch
 from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
-import sparselib.integrations.fairseq  # noqa: F401  (before fairseq)
 from sparselib.integrations.fairseq.transformer import SparseTransformer, sparse_transformer
 from sparselib.predictors import Clustering, Distance, Quantization
 from sparselib.predictors.pattern import Nothing

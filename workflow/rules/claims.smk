@@ -3,7 +3,14 @@
 
 rule claims:
     input:
-        code=modules("claims/__init__", "claims/curves", "claims/masked_lm", "claims/translation", "results", "metrics"),
+        code=modules(
+            "claims/__init__",
+            "claims/curves",
+            "claims/masked_lm",
+            "claims/translation",
+            "results",
+            "metrics",
+        ),
         claims="config/published/claims.csv",
         data=MEASURED,
     output:
