@@ -48,6 +48,11 @@ def setting(*keys):
     return look_up
 
 
+def corpus_of(section, wildcards):
+    """Where the sentences of a language pair come from, as JSON."""
+    return json.dumps(section["corpus"][f"{wildcards.source}-{wildcards.target}"])
+
+
 def windows(widths):
     return " ".join(f"--window {width}" for width in widths)
 

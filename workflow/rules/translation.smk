@@ -7,10 +7,6 @@ MT_LOGS = f"{RESULTS}/logs/translation/{{source}}-{{target}}"
 FIRST = MT.get("pretraining")
 
 
-def corpus_of(section, wildcards):
-    return json.dumps(section["corpus"][f"{wildcards.source}-{wildcards.target}"])
-
-
 wildcard_constraints:
     source="[a-z]+",
     target="[a-z]+",
@@ -20,9 +16,9 @@ rule parallel_corpus:
     input:
         code=modules("corpora/parallel", "corpora/translations", "corpora/sources"),
     output:
-        multiext(f"{PAIR}/corpus/train", ".{source}", ".{target}"),
-        multiext(f"{PAIR}/corpus/valid", ".{source}", ".{target}"),
-        multiext(f"{PAIR}/corpus/test", ".{source}", ".{target}"),
+        train=multiext(f"{PAIR}/corpus/train", ".{source}", ".{target}"),
+        valid=multiext(f"{PAIR}/corpus/valid", ".{source}", ".{target}"),
+        test=multiext(f"{PAIR}/corpus/test", ".{source}", ".{target}"),
     log:
         f"{MT_LOGS}/corpus.log",
     conda:
@@ -32,7 +28,7 @@ rule parallel_corpus:
         splits="--split train --split valid --split test",
     shell:
         "sparselib parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
-        " --language {wildcards.target} --output $(dirname {output[0]}) 2>&1 | tee {log}"
+        " --language {wildcards.target} --output $(dirname {output.train[0]}) 2>&1 | tee {log}"
 
 
 rule binarize:
@@ -100,8 +96,8 @@ if FIRST:
 
     use rule parallel_corpus as pretraining_corpus with:
         output:
-            multiext(f"{PAIR}/pretraining/corpus/train", ".{source}", ".{target}"),
-            multiext(f"{PAIR}/pretraining/corpus/valid", ".{source}", ".{target}"),
+            train=multiext(f"{PAIR}/pretraining/corpus/train", ".{source}", ".{target}"),
+            valid=multiext(f"{PAIR}/pretraining/corpus/valid", ".{source}", ".{target}"),
         log:
             f"{MT_LOGS}/pretraining/corpus.log",
         params:
