@@ -54,15 +54,9 @@ def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float)
             best.sparsity, best[score], color=_COLORS[method], marker=_MARKERS[method], markersize=3.5,
             markevery=max(1, len(best) // 12), linewidth=1.4, label=METHODS[method],
         )  # fmt: skip
-    gold_line(axes, gold_sparsity)
+    # Without its number: one legend may stand for several panels.
+    axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.9, label="gold sparsity")
     axes.set_xlabel("sparsity of the predicted graph")
-
-
-def gold_line(axes: Axes, gold_sparsity: float) -> None:
-    """The sparsity of the entmax graph itself."""
-    axes.axvline(
-        gold_sparsity, color="black", linestyle="--", linewidth=0.9, label=f"gold sparsity ({gold_sparsity:.3f})"
-    )
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int = 3) -> None:
