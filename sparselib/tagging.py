@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import spacy
@@ -17,9 +18,12 @@ from spacy.training import Example
 from spacy.util import is_package, minibatch
 
 from sparselib.corpora.documents import Document, Sentence
+from sparselib.corpora.grammar import write_corpus
 
 MODEL = "en_core_web_sm"
 EPOCHS, BATCH, DROPOUT = 10, 32, 0.1
+#: Words of the embedded corpus that a tagger of our own learns from, where there is nothing better.
+EMBEDDED_WORDS = 20_000
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,21 @@ def tag_documents(documents: Iterable[Document], tagger: Tagger) -> Iterator[Doc
     """The documents with tags, one after another."""
     for document in documents:
         yield replace(document, sentences=tagger(document.sentences))
+
+
+def with_tags(documents: Iterable[Document]) -> tuple[Iterator[Document], str]:
+    """The documents with a tag per word, and where the tags come from.
+
+    Documents that have tags (the first one decides) stay as they are: ``"gold"``. Others are tagged, by spaCy's English
+    model if it is installed, else by a tagger trained on the embedded corpus, whose words are few.
+    """
+    stream = iter(documents)
+    first = next(stream)
+    documents = chain([first], stream)
+    if any(sentence.tags for sentence in first.sentences):
+        return documents, "gold"
+    tagger = load_tagger(write_corpus({"train": EMBEDDED_WORDS}, seed=0)["train"])
+    return tag_documents(documents, tagger), tagger.source
 
 
 def _train(sentences: list[Sentence], seed: int) -> Language:

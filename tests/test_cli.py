@@ -32,7 +32,7 @@ COLUMNS = {
     "model/training.csv": ["step", "epoch", "learning_rate", "loss"],
     "sweep.parquet": ["seed", "layer", "method", "setting", "head", "window", *MEASURES, "global_tokens"],
     "coreference.csv": ["layer", "head", "mass", "chance", "tokens", "chains"],
-    "tags.csv": ["layer", "side", "head", "tag", "cluster", "count", "share"],
+    "tags.csv": ["layer", "side", "head", "tag", "cluster", "count", "share", "tags"],
     "replaced.csv": [*POINT, "nats", "recall", "sparsity", "empty_rows", "perplexity", "global_tokens"],
     "perplexity.csv": ["corpus", "model", "nats", "masked_tokens", "perplexity"],
 }
@@ -177,6 +177,9 @@ def test_bad_json_is_named_with_its_option(tmp_path, text, reason):
 LAYER = {"graphs": "nowhere", "seed": 0}
 STUDENTS = {"projection": "p", "centroids": "c", "seed": 0}
 GRID = {"methods": METHODS, "window": 0, "global_tokens": "none"}
+PAIR = {"from": "en", "to": "de"}
+TRANSLATOR = {"model": "nowhere", "data": "d"}
+DECODING = {"references": "r", "split": "test", "beam": 2, "words": "spaces"}
 MISSING = {
     "corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train"},
     "tokenize": {"corpus": "nowhere", "length": 16, "tokenizer": "t", "vocab_size": 300},
@@ -188,6 +191,12 @@ MISSING = {
     "coreference": {"graphs": "g", "tokens": "nowhere"},
     "tags": {"graphs": "g", "tokens": "nowhere", "projection": "p", "centroids": "c", "clusters": 2},
     "claims": {"published": "nowhere", "results": "r"},
+    "parallel-corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train", "language": "en"},
+    "binarize": {"corpus": "nowhere", **PAIR, "split": "train", "words": "spaces", "merges": 10},
+    "train-translation": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "seed": 0},
+    "extract-decoder": {**TRANSLATOR, "split": "valid", "sentences": 2, "shortest": 1, "seed": 0},
+    "bleu": {**TRANSLATOR, **DECODING, "hypotheses": "h"},
+    "decode": {**TRANSLATOR, **DECODING, "sentences": 2, **STUDENTS, **GRID},
 }  # fmt: skip
 
 

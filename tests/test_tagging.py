@@ -9,7 +9,7 @@ import torch
 
 from sparselib import tagging
 from sparselib.corpora.documents import Document, Sentence
-from sparselib.tagging import MODEL, load_tagger, tag_documents
+from sparselib.tagging import MODEL, load_tagger, tag_documents, with_tags
 
 NOUNS, VERBS = ["dog", "owl", "fox", "poet", "queen"], ["sees", "hears", "greets", "finds"]
 
@@ -100,3 +100,18 @@ def test_where_the_model_is_installed_it_is_taken(monkeypatch):
     tagger = load_tagger(GOLD)
     assert tagger.source == MODEL
     assert tagger([Sentence(["dog"])]) == [Sentence(["dog"], ["NOUN"])]
+
+
+def test_gold_tags_stay_and_are_called_so():
+    documents, source = with_tags(iter(GOLD))
+    assert list(documents) == GOLD
+    assert source == "gold"
+
+
+def test_text_without_tags_is_tagged_and_says_by_whom(monkeypatch):
+    monkeypatch.setattr(tagging, "EMBEDDED_WORDS", 600)
+    documents, source = with_tags(iter(bare(UNSEEN)))
+    found = list(documents)
+    assert [[s.words for s in d.sentences] for d in found] == [[s.words for s in d.sentences] for d in UNSEEN]
+    assert all(len(s.tags) == len(s.words) for d in found for s in d.sentences)
+    assert source.startswith("spaCy tagger trained on ")

@@ -19,13 +19,19 @@ def corpus(
     source: Annotated[dict, typer.Option(parser=json_object, help='{"source": "grammar" | "folder" | "hub", ...}')],
     split: Annotated[list[str], typer.Option(help="repeat for several splits")],
     output: Annotated[Path, typer.Option(help="folder for one parquet file per split")],
+    tag: Annotated[list[str] | None, typer.Option(help="splits to tag where they have no gold tags")] = None,
 ) -> None:
     """Write or read a corpus: documents, sentences, words, and their annotation where there is any."""
     from sparselib.corpora.sources import read_splits
     from sparselib.corpora.table import write_documents
 
     for name, documents in read_splits(source, split).items():
-        write_documents(output / f"{name}.parquet", documents)
+        tag_source = "gold"
+        if name in (tag or []):
+            from sparselib.tagging import with_tags
+
+            documents, tag_source = with_tags(documents)
+        write_documents(output / f"{name}.parquet", documents, tag_source)
 
 
 def tokenize(
@@ -38,7 +44,7 @@ def tokenize(
 ) -> None:
     """Cut each corpus into sequences of subword ids, with tags and coreference chains beside them."""
     from sparselib.corpora import tokens
-    from sparselib.corpora.table import read_documents
+    from sparselib.corpora.table import read_documents, read_tag_source
 
     if vocab_size:
         fitted = tokens.train_tokenizer(read_documents(corpus[0]), vocab_size)
@@ -46,6 +52,7 @@ def tokenize(
         fitted = tokens.load_tokenizer(pretrained or tokenizer)
     for path in corpus:
         blocks, header = tokens.encode_blocks(read_documents(path), fitted, length)
+        header["tag_source"] = read_tag_source(path)
         tokens.write_blocks(output / f"{path.stem}.safetensors", blocks, header)
     if vocab_size or pretrained:
         tokens.save_tokenizer(fitted, tokenizer)

@@ -115,14 +115,14 @@ def tags(
     from sparselib.projections import Projection
     from sparselib.storage import read_header, read_tensors, write_table
 
-    names = read_header(tokens, kind=KIND)["tag_names"]
+    header = read_header(tokens, kind=KIND)
     with open_graphs(graphs) as layer:
         table = tags_over_clusters(
             layer,
             Projection.load(projection),
             load(centroids)[f"kmeans-{clusters}"],
             read_tensors(tokens, kind=KIND)["tags"],
-            names,
+            header["tag_names"],
         )
         table.insert(0, "layer", layer.header["layer"])
-    write_table(output, table)
+    write_table(output, table.assign(tags=header["tag_source"]))

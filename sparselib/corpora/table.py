@@ -21,18 +21,24 @@ SCHEMA = pa.schema(
 ROWS_PER_GROUP = 10_000
 
 
-def write_documents(path: str | Path, documents: Iterable[Document]) -> None:
-    """Write documents to a parquet file, never holding more than a row group."""
-    with replacing(path) as temporary, pq.ParquetWriter(temporary, SCHEMA) as writer:
+def write_documents(path: str | Path, documents: Iterable[Document], tag_source: str = "gold") -> None:
+    """Write documents to a parquet file, never holding more than a row group; ``tag_source`` says whose tags they have."""
+    schema = SCHEMA.with_metadata({"tag_source": tag_source})
+    with replacing(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
         rows: list[dict] = []
         for number, document in enumerate(documents):
             rows += [
                 {"document": number, "words": s.words, "tags": s.tags, "chains": s.chains} for s in document.sentences
             ]
             if len(rows) >= ROWS_PER_GROUP:
-                writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
+                writer.write_table(pa.Table.from_pylist(rows, schema))
                 rows = []
-        writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
+        writer.write_table(pa.Table.from_pylist(rows, schema))
+
+
+def read_tag_source(path: str | Path) -> str:
+    """Whose tags the documents have, if they have any."""
+    return pq.read_schema(path).metadata[b"tag_source"].decode()
 
 
 def read_documents(path: str | Path) -> Iterator[Document]:

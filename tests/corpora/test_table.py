@@ -62,3 +62,10 @@ def test_a_stream_that_fails_leaves_nothing(tmp_path):
 def test_no_documents_are_an_empty_table(tmp_path):
     table.write_documents(tmp_path / "a.parquet", [])
     assert list(table.read_documents(tmp_path / "a.parquet")) == []
+
+
+def test_whose_tags_they_are_is_kept(tmp_path):
+    table.write_documents(tmp_path / "a.parquet", DOCUMENTS, "a tagger")
+    table.write_documents(tmp_path / "b.parquet", DOCUMENTS)
+    assert [table.read_tag_source(tmp_path / name) for name in ("a.parquet", "b.parquet")] == ["a tagger", "gold"]
+    assert list(table.read_documents(tmp_path / "a.parquet")) == DOCUMENTS

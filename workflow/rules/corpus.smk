@@ -6,7 +6,11 @@ SETTINGS = config["masked_lm"]
 rule corpus:
     input:
         code=modules(
-            "corpora/grammar", "corpora/folder", "corpora/hub", "corpora/table"
+            "corpora/grammar",
+            "corpora/folder",
+            "corpora/hub",
+            "corpora/table",
+            "tagging",
         ),
     output:
         train=f"{MASKED_LM}/corpus/train.parquet",
@@ -19,7 +23,7 @@ rule corpus:
         source=json.dumps(SETTINGS["corpus"]),
         splits=" ".join(f"--split {split}" for split in SPLITS),
     shell:
-        "sparselib corpus --source {params.source:q} {params.splits} --output $(dirname {output.train}) 2>&1 | tee {log}"
+        "sparselib corpus --source {params.source:q} {params.splits} --tag valid --output $(dirname {output.train}) 2>&1 | tee {log}"
 
 
 rule tokenize:

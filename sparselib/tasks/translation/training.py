@@ -54,10 +54,14 @@ def train(
 
     Raises
     ------
+    FileNotFoundError
+        If ``data`` has no dictionary of the target language.
     ValueError
         If ``initial`` has another dictionary than ``data``.
     """
     checkpoints = output / "checkpoints"
+    if not (dictionary := data / f"dict.{target}.txt").exists():
+        raise FileNotFoundError(f"{dictionary}: no such file; it is written by binarize")
     if initial is not None:
         check_vocabulary(initial, data, target)
     log = checkpoints / "log.txt"
