@@ -73,10 +73,10 @@ def _(folder: Path) -> Finding:
 
 
 @_claim("mlm-cluster-of-verbs-and-nouns")
-def _(folder: Path) -> Finding | None:
+def _(folder: Path) -> Finding:
     tags = read_layers(folder / "tags")
-    if not {"VERB", "NOUN", "AUX"} <= set(tags["tag"]):
-        return None
+    if missing := {"VERB", "NOUN", "AUX"} - set(tags["tag"]):
+        return Finding(None, [], f"the corpus has no tag {', '.join(sorted(missing))}")
     wide = tags.assign(cell=tags["side"] + " " + tags["tag"]).pivot_table(
         index=["layer", "head", "cluster"], columns="cell", values="share"
     )
