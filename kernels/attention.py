@@ -57,9 +57,9 @@ def block_sparse_entmax_attention(
     _check_tensors(q, k, v)
     _check_block_mask(block_mask, q, k)
     _check_rules(q, k, causal, lengths)
-    _check_numbers(q, k, v, alpha, scale)
     if q.device.type != "cpu":
         raise NotImplementedError(f"block-sparse entmax attention has no kernel for {q.device} yet")
+    _check_numbers(q, k, v, alpha, scale)
     return gather_attention(q, k, v, block_mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)[0]
 
 
