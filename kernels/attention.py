@@ -1,0 +1,125 @@
+"""The public function: checks its arguments, and runs the path of the device."""
+
+import torch
+from torch import Tensor
+
+from .block_mask import BlockMask
+from .checks import fail_shapes
+from .gather import gather_attention
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+#: Largest head dimension, the same on every device.
+MOST_DIMENSIONS = 256
+
+
+def block_sparse_entmax_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    block_mask: BlockMask | None = None,
+    *,
+    alpha: float = 1.5,
+    scale: float | None = None,
+    causal: bool = False,
+    lengths: Tensor | None = None,
+) -> Tensor:
+    """Attention whose weights are alpha-entmax over the keys in the visited blocks; nothing else is computed.
+
+    Parameters
+    ----------
+    q, k, v : Tensor ``[B, H, Q, D]``, ``[B, G, K, D]``, ``[B, G, K, E]``
+        G divides H: that many heads of keys and values are shared by H / G heads of queries each. One dtype: float16, bfloat16,
+        float32 or float64; half precision is computed in float32.
+    block_mask : BlockMask, optional
+        Blocks to visit; all without it.
+    alpha : float
+        From 1 (softmax) to 2 (sparsemax).
+    scale : float, optional
+        Factor on ``q @ k.T``; ``1 / sqrt(D)`` by default.
+    causal : bool
+        No query sees a later key; needs Q = K.
+    lengths : int Tensor ``[B]``, optional
+        Tokens beyond the length of their sequence neither see nor are seen; needs Q = K.
+
+    Returns
+    -------
+    Tensor ``[B, H, Q, E]``
+        In the dtype of q. A query that sees no key has output 0 and gradient 0.
+
+    Raises
+    ------
+    ValueError
+        For shapes, dtypes or devices that do not fit, a block mask of other lengths, NaN or infinite numbers, alpha outside 1
+        to 2, a head dimension above 256, and lengths outside 0 to n.
+    NotImplementedError
+        On a device other than the CPU.
+    """
+    _check_tensors(q, k, v)
+    _check_block_mask(block_mask, q, k)
+    _check_rules(q, k, causal, lengths)
+    if q.device.type != "cpu":
+        raise NotImplementedError(f"block-sparse entmax attention has no kernel for {q.device} yet")
+    _check_numbers(q, k, v, alpha, scale)
+    return gather_attention(q, k, v, block_mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)[0]
+
+
+def _check_tensors(q: Tensor, k: Tensor, v: Tensor) -> None:
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if x.ndim != 4:
+            fail_shapes(name, x.shape, "an attention", ("B", "H", "n", "D"))
+        if x.dtype not in DTYPES or x.dtype != q.dtype:
+            raise ValueError(
+                f"{name}: {x.dtype} {tuple(x.shape)}, q: {q.dtype} {tuple(q.shape)}; one of {DTYPES} for all"
+            )
+        if x.device != q.device:
+            raise ValueError(f"{name}: {tuple(x.shape)} on {x.device}, q: {tuple(q.shape)} on {q.device}")
+        if not 1 <= x.shape[-1] <= MOST_DIMENSIONS:
+            fail_shapes(name, x.shape, "a head dimension from 1 to 256", ("B", "H", "n", f"D <= {MOST_DIMENSIONS}"))
+    if k.shape[0] != q.shape[0] or k.shape[-1] != q.shape[-1]:
+        fail_shapes("k", k.shape, "q", q.shape)
+    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
+        fail_shapes("k", k.shape, "q, whose heads its own must divide,", q.shape)
+    if v.shape[:3] != k.shape[:3]:
+        fail_shapes("v", v.shape, "k", k.shape)
+
+
+def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> None:
+    if block_mask is None:
+        return
+    if not isinstance(block_mask, BlockMask):
+        raise ValueError(f"block_mask: BlockMask expected, got {type(block_mask)}; BlockMask.from_flex converts")
+    if block_mask.length != (q.shape[2], k.shape[2]):
+        fail_shapes("block_mask", block_mask.length, "the lengths of q and k", (q.shape[2], k.shape[2]))
+    for own, size in zip(block_mask.shape, q.shape[:2], strict=True):
+        if own not in (1, size):
+            fail_shapes("block_mask", block_mask.kv_indices.shape, "q", q.shape)
+    if block_mask.device != q.device:
+        shapes = f"{tuple(block_mask.kv_indices.shape)} and q {tuple(q.shape)}"
+        raise ValueError(f"block_mask: on {block_mask.device}, q: on {q.device}; shapes {shapes}")
+
+
+def _check_rules(q: Tensor, k: Tensor, causal: bool, lengths: Tensor | None) -> None:
+    if (causal or lengths is not None) and q.shape[2] != k.shape[2]:
+        fail_shapes("causal and lengths need as many queries as keys: k", k.shape, "q", q.shape)
+    if lengths is None:
+        return
+    if not isinstance(lengths, Tensor) or lengths.dtype not in (torch.int32, torch.int64):
+        raise ValueError(f"lengths: int32 or int64 tensor expected, got {getattr(lengths, 'dtype', type(lengths))}")
+    if lengths.shape != q.shape[:1]:
+        fail_shapes("lengths", lengths.shape, "q", q.shape)
+    if lengths.device != q.device:
+        raise ValueError(f"lengths: {tuple(lengths.shape)} on {lengths.device}, q: {tuple(q.shape)} on {q.device}")
+    if ((lengths < 0) | (lengths > q.shape[2])).any():
+        raise ValueError(
+            f"lengths: {lengths.tolist()} of shape {tuple(lengths.shape)}, outside 0 to n of q {tuple(q.shape)}"
+        )
+
+
+def _check_numbers(q: Tensor, k: Tensor, v: Tensor, alpha: float, scale: float | None) -> None:
+    if not 1 <= alpha <= 2:
+        raise ValueError(f"alpha: {alpha} is outside 1 (softmax) to 2 (sparsemax)")
+    if scale is not None and not abs(scale) < float("inf"):
+        raise ValueError(f"scale: {scale} is not finite")
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if not x.isfinite().all():
+            raise ValueError(f"{name} of shape {tuple(x.shape)}: NaN or infinite entries")

@@ -1,0 +1,198 @@
+"""Which blocks of keys each block of queries visits, in FlexAttention's format of counts and indices."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn.attention import flex_attention
+
+from .checks import fail_shapes, pair
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMask:
+    """Blocks of keys visited by each block of queries, per batch entry and head; every token of a visited block is seen.
+
+    The first ``kv_num_blocks[b, h, i]`` entries of ``kv_indices[b, h, i]`` are the blocks of keys that the i-th block of
+    queries visits; what follows them is ignored. Like in FlexAttention, blocks may be listed apart as *full*. Here that changes
+    nothing: causality and lengths are arguments of the attention, and apply to both kinds.
+
+    Attributes
+    ----------
+    kv_num_blocks : int32 or int64 Tensor ``[B, H, Q_blocks]``
+        B and H may be 1, for all batch entries or heads.
+    kv_indices : Tensor of the same dtype ``[B, H, Q_blocks, KV_blocks]``
+    block_size : tuple of int
+        Queries and keys per block.
+    length : tuple of int
+        Number of queries and of keys: they need not be multiples of the block.
+    full_kv_num_blocks, full_kv_indices : Tensor, optional
+        As the first two; no block may be listed in both.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, dtypes or devices, counts beyond the row, indices out of range, or a block listed twice.
+    """
+
+    kv_num_blocks: Tensor
+    kv_indices: Tensor
+    block_size: tuple[int, int]
+    length: tuple[int, int]
+    full_kv_num_blocks: Tensor | None = None
+    full_kv_indices: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "block_size", pair("block_size", self.block_size))
+        object.__setattr__(self, "length", pair("length", self.length))
+        if (self.full_kv_num_blocks is None) != (self.full_kv_indices is None):
+            raise ValueError("full_kv_num_blocks and full_kv_indices: give both or neither")
+        self._check_list("kv_num_blocks", self.kv_num_blocks, "kv_indices", self.kv_indices)
+        if self.full_kv_indices is not None:
+            self._check_list("full_kv_num_blocks", self.full_kv_num_blocks, "full_kv_indices", self.full_kv_indices)
+            if self.full_kv_indices.shape[:3] != self.kv_indices.shape[:3]:
+                fail_shapes("full_kv_indices", self.full_kv_indices.shape, "kv_indices", self.kv_indices.shape)
+            if self.full_kv_indices.device != self.kv_indices.device:
+                raise ValueError(
+                    f"full_kv_indices: {self.full_kv_indices.device}, kv_indices: {self.kv_indices.device}"
+                )
+        self._check_duplicates()
+
+    def _check_list(self, counts_name: str, counts: Tensor, indices_name: str, indices: Tensor) -> None:
+        for name, tensor in ((counts_name, counts), (indices_name, indices)):
+            if not isinstance(tensor, Tensor) or tensor.dtype not in (torch.int32, torch.int64):
+                raise ValueError(
+                    f"{name}: int32 or int64 tensor expected, got {getattr(tensor, 'dtype', type(tensor))}"
+                )
+        if counts.dtype != indices.dtype or counts.device != indices.device:
+            raise ValueError(
+                f"{counts_name} and {indices_name}: {counts.dtype} on {counts.device}, {indices.dtype} on {indices.device}"
+            )
+        q_blocks, kv_blocks = self.blocks
+        if indices.ndim != 4 or indices.shape[2] != q_blocks or indices.shape[3] > kv_blocks:
+            fail_shapes(indices_name, indices.shape, "blocks [B, H, Q_blocks, KV_blocks]", ("B", "H", *self.blocks))
+        if counts.shape != indices.shape[:3]:
+            fail_shapes(counts_name, counts.shape, indices_name, indices.shape)
+        if ((counts < 0) | (counts > indices.shape[3])).any():
+            raise ValueError(
+                f"{counts_name}: counts from {counts.min()} to {counts.max()} of shape {tuple(counts.shape)}, "
+                f"but {indices_name} of shape {tuple(indices.shape)} has rows of {indices.shape[3]}"
+            )
+        outside = _listed(counts, indices) & ((indices < 0) | (indices >= kv_blocks))
+        if outside.any():
+            raise ValueError(
+                f"{indices_name}: index {indices[outside][0]} is out of range for {kv_blocks} blocks of keys; "
+                f"shapes {tuple(indices.shape)} and {self.blocks}"
+            )
+
+    def _check_duplicates(self) -> None:
+        if (self._visits() > 1).any():
+            shapes = [tuple(x.shape) for x in (self.kv_indices, self.full_kv_indices) if x is not None]
+            raise ValueError(f"kv_indices: a block is listed twice in a row; shapes {shapes}, blocks {self.blocks}")
+
+    def _visits(self) -> Tensor:
+        """How often each block is listed: ``[B, H, Q_blocks, KV_blocks]`` of int8."""
+        visits = torch.zeros(*self.shape, *self.blocks, dtype=torch.int8, device=self.device)
+        for counts, indices in self.lists():
+            listed = _listed(counts, indices)
+            visits.scatter_add_(-1, torch.where(listed, indices, 0).long(), listed.to(torch.int8))
+        return visits
+
+    def lists(self) -> list[tuple[Tensor, Tensor]]:
+        """Counts ``[B, H, Q_blocks]`` and indices ``[B, H, Q_blocks, *]`` of the blocks; of the full ones too, if given."""
+        partial = [(self.kv_num_blocks, self.kv_indices)]
+        return partial if self.full_kv_indices is None else [*partial, (self.full_kv_num_blocks, self.full_kv_indices)]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """B and H, each possibly 1."""
+        return tuple(self.kv_num_blocks.shape[:2])
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Number of blocks of queries and of keys, the last of them possibly ragged."""
+        return tuple(-(-n // size) for n, size in zip(self.length, self.block_size, strict=True))
+
+    @property
+    def device(self) -> torch.device:
+        return self.kv_num_blocks.device
+
+    @property
+    def density(self) -> float:
+        """Share of all pairs of blocks that is visited; 0 for a mask without any pair."""
+        visited = sum(int(counts.sum()) for counts, _ in self.lists())
+        return visited / max(1, self.kv_num_blocks.numel() * self.blocks[1])
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same mask on another device."""
+        tensors = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices")
+        moved = {name: getattr(self, name) for name in tensors}
+        return replace(self, **{name: x if x is None else x.to(device) for name, x in moved.items()})
+
+    def to_dense(self) -> Tensor:
+        """``Bool[B, H, Q_blocks, KV_blocks]``, True where a block is visited."""
+        return self._visits() > 0
+
+    @classmethod
+    def from_dense(cls, dense: Tensor, block_size: int | tuple[int, int], length: int | tuple[int, int]) -> Self:
+        """The mask of ``dense``, ``Bool[B, H, Q_blocks, KV_blocks]``; indices ascend within a row.
+
+        Raises
+        ------
+        ValueError
+            If `dense` is not boolean, or its blocks are not those of `length` and `block_size`.
+        """
+        if dense.dtype != torch.bool or dense.ndim != 4:
+            raise ValueError(f"dense: Bool[B, H, Q_blocks, KV_blocks] expected, got {dense.dtype} {tuple(dense.shape)}")
+        block_size, length = pair("block_size", block_size), pair("length", length)
+        blocks = tuple(-(-n // size) for n, size in zip(length, block_size, strict=True))
+        if dense.shape[2:] != blocks:
+            fail_shapes("dense", dense.shape, f"blocks of {block_size} in lengths {length}", ("B", "H", *blocks))
+        counts = dense.sum(-1, dtype=torch.int32)
+        indices = (~dense).to(torch.uint8).argsort(dim=-1, stable=True).to(torch.int32)
+        return cls(counts, indices, block_size, length)
+
+    @classmethod
+    def from_flex(cls, mask: flex_attention.BlockMask, *, drop_mask_mod: bool = False) -> Self:
+        """The blocks of a FlexAttention mask.
+
+        Parameters
+        ----------
+        drop_mask_mod : bool
+            Partial blocks are taken whole, and the rule within them has to be given to the attention as `causal` or `lengths`.
+
+        Raises
+        ------
+        ValueError
+            If there are partial blocks with a rule of their own, a ``mask_mod``, and it is not to be dropped.
+        """
+        ruled = mask.mask_mod is not flex_attention.noop_mask and bool(mask.kv_num_blocks.any())
+        if ruled and not drop_mask_mod:
+            raise ValueError(
+                "mask: its partial blocks follow a mask_mod, which BlockMask has no place for; "
+                "drop_mask_mod=True takes them whole, and causal or lengths of the attention may stand for the rule"
+            )
+        return cls(
+            mask.kv_num_blocks,
+            mask.kv_indices,
+            mask.BLOCK_SIZE,
+            mask.seq_lengths,
+            mask.full_kv_num_blocks,
+            mask.full_kv_indices,
+        )
+
+    def to_flex(self) -> flex_attention.BlockMask:
+        """FlexAttention's mask of the same blocks, without a ``mask_mod``: every token of a listed block is seen."""
+        lists = []
+        for counts, indices in self.lists():
+            unused = (
+                self.blocks[1] - indices.shape[-1]
+            )  # FlexAttention takes the width of a row for the number of blocks
+            lists += [counts.int(), torch.nn.functional.pad(indices, (0, unused)).int()]
+        return flex_attention.BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=self.block_size, seq_lengths=self.length)
+
+
+def _listed(counts: Tensor, indices: Tensor) -> Tensor:
+    """True where an entry of ``indices [..., W]`` counts, by ``counts [...]``."""
+    return torch.arange(indices.shape[-1], device=indices.device) < counts[..., None]

@@ -1,0 +1,27 @@
+"""Complaints about arguments: all of them name the argument and both shapes."""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+
+def fail_shapes(name: str, shape: Sequence, other: str, other_shape: Sequence) -> NoReturn:
+    """Raise the ValueError of two shapes that do not fit."""
+    raise ValueError(f"{name} of shape {_spelt(shape)} does not fit {other} of shape {_spelt(other_shape)}")
+
+
+def _spelt(shape: Sequence) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+def pair(name: str, value: int | Sequence[int]) -> tuple[int, int]:
+    """`value` for queries and for keys: two positive integers.
+
+    Raises
+    ------
+    ValueError
+        If it is neither an integer nor two, or below 1.
+    """
+    both = (value, value) if isinstance(value, int) else tuple(value)
+    if len(both) != 2 or not all(isinstance(x, int) and x >= 1 for x in both):
+        raise ValueError(f"{name}: a positive integer or two (queries, keys) expected, got {value}")
+    return both

@@ -1,0 +1,170 @@
+"""Block-sparse entmax attention in PyTorch alone: the keys that a block of queries visits are gathered beside each other.
+
+Forward and backward take a chunk of blocks of queries at a time and keep nothing but the threshold of each query, so that time
+is that of the visited blocks, and memory that of the inputs and one chunk. With ``a = 1 / (alpha - 1)`` and
+``u = ((alpha - 1) * score - tau)_+``, weights are ``p = u ** a``, and the backward pass of a row is
+``dS = w * (dP - sum(w * dP) / sum(w))`` with ``w = p ** (2 - alpha) = u ** (a - 1)`` (Peters et al. 2019, Prop. 2).
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
+
+from .block_mask import BlockMask
+from .threshold import threshold
+from .visits import Chunk, Visits
+
+
+def gather_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    block_mask: BlockMask | None = None,
+    *,
+    alpha: float = 1.5,
+    scale: float | None = None,
+    causal: bool = False,
+    lengths: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The CPU path of :func:`sparselib.kernels.block_sparse_entmax_attention`: its arguments, unchecked.
+
+    Returns
+    -------
+    output ``[B, H, Q, E]``
+        In the dtype of q; computed in float32 or better.
+    tau ``[B, H, Q]``
+        The threshold of each query, infinite if it sees no key; without gradient.
+
+    Raises
+    ------
+    ValueError
+        If a score overflows.
+    """
+    lengths = None if lengths is None else lengths.long()
+    visits = Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), block_mask, causal, lengths, q.device)
+    return _Gather.apply(q, k, v, visits, float(alpha), q.shape[-1] ** -0.5 if scale is None else scale)
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, visits: Visits, alpha: float, scale: float):
+        blocks = _Blocks.of(q, k, v, visits, alpha, scale)
+        output = blocks.results(blocks.q, v.shape[-1])
+        tau = blocks.results(blocks.q, 1, fill=torch.inf)
+        for chunk in visits.chunks():
+            scores = blocks.scores(chunk)
+            shift = _largest(scores)
+            relative = threshold(_shifted(scores, shift), alpha)
+            tau[chunk.queries] = torch.where(shift == -torch.inf, torch.inf, relative + shift)
+            weights = _weights(scores, tau[chunk.queries], alpha)[0]
+            output[chunk.queries] = weights @ blocks.gathered(blocks.v, chunk)
+        ctx.visits, ctx.alpha, ctx.scale = visits, alpha, scale
+        ctx.save_for_backward(q, k, v, tau)
+        rows = _joined(tau, q)[..., 0]
+        ctx.mark_non_differentiable(rows)
+        return _joined(output, q).to(q.dtype), rows
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor, _):
+        q, k, v, tau = ctx.saved_tensors
+        blocks = _Blocks.of(q, k, v, ctx.visits, ctx.alpha, ctx.scale)
+        upstream = _split(grad, ctx.visits.block[0])
+        dq, dk, dv = (blocks.results(x, x.shape[-1]) for x in (blocks.q, blocks.k, blocks.v))
+        for chunk in ctx.visits.chunks():
+            do = upstream[chunk.queries].to(blocks.dtype)
+            weights, slope = _weights(blocks.scores(chunk), tau[chunk.queries], ctx.alpha)
+            ds = _scores_gradient(do @ blocks.gathered(blocks.v, chunk).mT, slope).mul_(ctx.scale)
+            dq[chunk.queries] = ds @ blocks.gathered(blocks.k, chunk)
+            # A block of keys is visited from many blocks of queries: its gradient is their sum.
+            dk.index_add_(0, chunk.keys, (ds.mT @ blocks.q[chunk.queries].to(blocks.dtype)).view(-1, *dk.shape[1:]))
+            dv.index_add_(0, chunk.keys, (weights.mT @ do).view(-1, *dv.shape[1:]))
+        return *(_joined(g, x).to(x.dtype) for g, x in ((dq, q), (dk, k), (dv, v))), None, None, None
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """q, k and v ``[blocks, block size, D]``, and how scores come from them: ``(alpha - 1) * scale * q @ k.T``."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    factor: float
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, q: Tensor, k: Tensor, v: Tensor, visits: Visits, alpha: float, scale: float) -> "_Blocks":
+        q_block, k_block = visits.block
+        dtype = torch.promote_types(q.dtype, torch.float32)
+        factor = scale * (1 if alpha == 1 else alpha - 1)
+        return cls(_split(q, q_block), _split(k, k_block), _split(v, k_block), factor, dtype)
+
+    def results(self, blocks: Tensor, width: int, fill: float = 0.0) -> Tensor:
+        """``[blocks, block size, width]`` for results, in the dtype of the computation."""
+        return blocks.new_full((*blocks.shape[:2], width), fill, dtype=self.dtype)
+
+    def gathered(self, blocks: Tensor, chunk: Chunk) -> Tensor:
+        """The blocks of keys or values of a chunk, ``[G, M * k_block, D]``."""
+        chosen = blocks.index_select(0, chunk.keys).to(self.dtype)
+        return chosen.view(len(chunk.queries), -1, blocks.shape[-1])
+
+    def scores(self, chunk: Chunk) -> Tensor:
+        """``[G, q_block, M * k_block]``, ``-inf`` where hidden."""
+        q = self.q[chunk.queries].to(self.dtype).mul_(self.factor)
+        scores = q @ self.gathered(self.k, chunk).mT
+        return scores if chunk.hidden is None else scores.masked_fill_(chunk.hidden, -torch.inf)
+
+
+def _split(x: Tensor, size: int) -> Tensor:
+    """``[B, H, n, D]`` as ``[B * H * blocks, size, D]``, the last block of each head filled up with zeros."""
+    missing = -x.shape[2] % size
+    x = pad(x, (0, 0, 0, missing)) if missing else x
+    return x.reshape(-1, size, x.shape[-1])
+
+
+def _joined(blocks: Tensor, like: Tensor) -> Tensor:
+    """The inverse of :func:`_split`, for batch, heads and n of ``like [B, H, n, *]``."""
+    b, h, n, _ = like.shape
+    padded = -(-n // blocks.shape[1]) * blocks.shape[1]
+    return blocks.reshape(b, h, padded, blocks.shape[-1])[:, :, :n]
+
+
+def _largest(scores: Tensor) -> Tensor:
+    """The maximum of each row, ``[..., 1]``; ``-inf`` for a row without any key."""
+    largest = scores.amax(-1, keepdim=True)
+    if (largest.isnan() | (largest == torch.inf)).any():
+        raise ValueError(f"q, k: a score overflows {scores.dtype}")
+    return largest
+
+
+def _shifted(scores: Tensor, shift: Tensor) -> Tensor:
+    """Scores of which the largest of a row is 0; a row without any key becomes 0 everywhere, to have a threshold at all."""
+    empty = shift == -torch.inf
+    if empty.any():
+        return scores.masked_fill(empty, 0.0) - shift.masked_fill(empty, 0.0)
+    return scores - shift
+
+
+def _weights(scores: Tensor, tau: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """Weights p and ``p ** (2 - alpha)``, both ``[..., K]``, of ``scores`` and their thresholds ``[..., 1]``."""
+    u = scores.sub_(tau)
+    if alpha == 1:
+        p = u.exp_()
+        return p, p
+    u = u.relu_()
+    if alpha == 1.5:
+        return u * u, u
+    if alpha == 2:
+        return u, u.sign()
+    power = 1 / (alpha - 1)
+    return u.pow(power), u.pow(power - 1)
+
+
+def _scores_gradient(dp: Tensor, slope: Tensor) -> Tensor:
+    """``w * (dP - sum(w * dP) / sum(w))`` of each row; 0 for a row of zeros."""
+    product = dp.mul_(slope)
+    total = slope.sum(-1, keepdim=True).clamp_min_(torch.finfo(slope.dtype).tiny)
+    return product.addcmul_(slope, product.sum(-1, keepdim=True) / total, value=-1)

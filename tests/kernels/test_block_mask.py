@@ -1,0 +1,86 @@
+"""Block masks: dense and FlexAttention's form, there and back, and what is refused."""
+
+import pytest
+import torch
+from torch.nn.attention.flex_attention import create_block_mask
+
+from sparselib.kernels import BlockMask
+
+
+def drawn(*shape, density=0.5, seed=0):
+    return torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < density
+
+
+@pytest.mark.parametrize("density", [0, 0.3, 1])
+@pytest.mark.parametrize(("size", "length"), [(16, 64), (16, 65), ((16, 32), (50, 97)), (64, 1)])
+def test_dense_there_and_back(size, length, density):
+    q_size, k_size = (size, size) if isinstance(size, int) else size
+    q_length, k_length = (length, length) if isinstance(length, int) else length
+    dense = drawn(2, 3, -(-q_length // q_size), -(-k_length // k_size), density=density)
+    mask = BlockMask.from_dense(dense, size, length)
+    assert torch.equal(mask.to_dense(), dense)
+    assert mask.density == pytest.approx(dense.double().mean().item())
+    back = BlockMask.from_flex(mask.to_flex())
+    assert torch.equal(back.to_dense(), dense)
+    assert (back.block_size, back.length) == (mask.block_size, mask.length)
+
+
+def test_flex_sees_the_same_blocks():
+    dense = drawn(2, 3, 4, 4)
+    flex = create_block_mask(
+        lambda b, h, i, j: dense[b, h, i // 16, j // 16], 2, 3, 64, 64, device="cpu", BLOCK_SIZE=16
+    )
+    mask = BlockMask.from_flex(flex)
+    assert torch.equal(mask.to_dense(), dense)
+    assert torch.equal(mask.to_flex().to_dense().bool(), flex.to_dense().bool())
+
+
+def test_partial_blocks_with_a_rule_are_dropped_on_request_only():
+    flex = create_block_mask(lambda b, h, i, j: i >= j, None, None, 64, 64, device="cpu", BLOCK_SIZE=16)
+    with pytest.raises(ValueError, match="mask_mod"):
+        BlockMask.from_flex(flex)
+    dense = BlockMask.from_flex(flex, drop_mask_mod=True).to_dense()
+    assert torch.equal(dense[0, 0], torch.ones(4, 4, dtype=torch.bool).tril())
+
+
+def test_rows_may_be_narrower_than_all_blocks():
+    counts, indices = torch.tensor([[[1, 0]]]), torch.tensor([[[[2], [9]]]])  # 9 is not listed: its row has none
+    mask = BlockMask(counts, indices, 4, (8, 12))
+    expected = torch.tensor([[[[False, False, True], [False, False, False]]]])
+    assert torch.equal(mask.to_dense(), expected)
+    assert torch.equal(BlockMask.from_flex(mask.to_flex()).to_dense(), expected)
+
+
+LISTS = {"kv_num_blocks": torch.tensor([[[1, 2]]]), "kv_indices": torch.tensor([[[[0, 1], [0, 1]]]])}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"kv_num_blocks": torch.tensor([[[1, 3]]])}, "kv_num_blocks"),
+        ({"kv_num_blocks": torch.tensor([[[-1, 2]]])}, "kv_num_blocks"),
+        ({"kv_num_blocks": torch.tensor([[1, 2]])}, r"kv_num_blocks.*\(1, 2\).*\(1, 1, 2, 2\)"),
+        ({"kv_num_blocks": torch.tensor([[[1.0, 2.0]]])}, "kv_num_blocks.*int32"),
+        ({"kv_num_blocks": torch.tensor([[[1, 2]]], dtype=torch.int32)}, "int32 on cpu"),
+        ({"kv_indices": torch.tensor([[[[0, 1], [0, 2]]]])}, r"kv_indices: index 2.*\(1, 1, 2, 2\)"),
+        ({"kv_indices": torch.tensor([[[[-1, 1], [0, 1]]]])}, "kv_indices: index -1"),
+        ({"kv_indices": torch.tensor([[[[0, 1], [1, 1]]]])}, "kv_indices.*twice"),
+        ({"kv_indices": torch.zeros(1, 1, 3, 2, dtype=torch.int64)}, r"kv_indices.*\(1, 1, 3, 2\).*\(B, H, 2, 2\)"),
+        ({"full_kv_num_blocks": LISTS["kv_num_blocks"]}, "full_kv_indices"),
+        ({"full_kv_num_blocks": LISTS["kv_num_blocks"], "full_kv_indices": LISTS["kv_indices"]}, "twice"),
+        ({"block_size": 0}, "block_size"),
+        ({"length": (8, 8, 8)}, "length"),
+        ({"length": 20}, "kv_indices"),
+    ],
+)
+def test_errors_name_the_argument(changes, named):
+    with pytest.raises(ValueError, match=named):
+        BlockMask(**{**LISTS, "block_size": 4, "length": 8} | changes)
+
+
+@pytest.mark.parametrize(
+    ("dense", "named"), [(torch.ones(1, 1, 2, 2), "dense"), (drawn(1, 1, 3, 2), r"\(1, 1, 3, 2\)")]
+)
+def test_from_dense_names_the_argument(dense, named):
+    with pytest.raises(ValueError, match=named):
+        BlockMask.from_dense(dense, 4, 8)

@@ -1,0 +1,45 @@
+"""The folder kernels/ is sparselib.kernels, and never the package `kernels` of Hugging Face."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from setuptools import find_namespace_packages
+
+import sparselib.kernels
+from sparselib.paths import ROOT
+
+
+def run(code: str, folder: Path, *path: Path) -> str:
+    environment = {"PYTHONPATH": ":".join(map(str, path))}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_our_files_are_sparselibs():
+    assert sparselib.kernels.block_sparse_entmax_attention.__module__ == "sparselib.kernels.attention"
+    assert Path(sparselib.kernels.attention.__file__).is_relative_to(ROOT / "kernels")
+
+
+def test_no_regular_package_from_the_root():
+    assert not (ROOT / "kernels" / "__init__.py").exists()
+    code = "import importlib.util as u; spec = u.find_spec('kernels'); print(spec.origin if spec else None)"
+    origin = run(code, ROOT)
+    assert origin == "None" or not Path(origin).is_relative_to(ROOT / "kernels")
+
+
+@pytest.mark.parametrize("order", [lambda other: (other, ROOT), lambda other: (ROOT, other)])
+def test_hugging_faces_package_is_found_beside_ours(tmp_path, order):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "__init__.py").write_text("whose = 'theirs'")
+    code = "import kernels, importlib.util as u; print(kernels.whose, u.find_spec('sparselib.kernels') is not None)"
+    assert run(code, ROOT, *order(tmp_path)) == "theirs True"
+
+
+def test_all_packages_are_installed():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = {name for name in find_namespace_packages(ROOT, include=["sparselib*"]) if "__pycache__" not in name}
+    assert set(listed) == found | {"sparselib.kernels"}
