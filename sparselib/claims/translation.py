@@ -80,17 +80,17 @@ def _reformer(folder: Path) -> Finding:
 TESTS["mt-reformer-recall-and-sparsity"] = _every_pair(_reformer)
 
 
-def _full_and_others(folder: Path) -> tuple[pd.Series, pd.DataFrame]:
-    """BLEU of the full model by seed, and the points of all methods with their ``loss`` against it."""
+def _points(folder: Path) -> pd.DataFrame:
+    """The points of all methods, with the BLEU that they lose against the full model of their seed as ``loss``."""
     table = read_replaced(folder)
     full = table.query("method == 'full'").set_index("seed")["bleu"]
     others = table.query("method not in ['full', 'gold graph']")
-    return full, others.assign(loss=others["seed"].map(full) - others["bleu"])
+    return others.assign(loss=others["seed"].map(full) - others["bleu"])
 
 
 def _low_sparsity(folder: Path) -> Finding:
     """Every method has a point of at least low sparsity that is close to the full model."""
-    _, points = _full_and_others(folder)
+    points = _points(folder)
     points = points.query("method != 'window' and sparsity <= @LOW_SPARSITY")
     loss = points.groupby(["seed", "method"])["loss"].min().unstack("method")
     worst = loss.max(axis=1)
@@ -103,7 +103,7 @@ TESTS["mt-bleu-low-sparsity-close-to-full"] = _every_pair(_low_sparsity, max)
 
 def _at_gold_sparsity(folder: Path) -> Finding:
     """Distance and k-means lose little where they are about as sparse as the entmax graph itself."""
-    _, points = _full_and_others(folder)
+    points = _points(folder)
     gold = read_replaced(folder).query("method == 'full'")["gold_sparsity"].mean()
     near = points[points["method"].isin(SPARSEFINDER) & (points["sparsity"] >= AROUND * gold)]
     loss = near.groupby(["seed", "method"])["loss"].min().unstack("method").reindex(columns=SPARSEFINDER)
@@ -119,7 +119,7 @@ TESTS["mt-bleu-on-par-at-gold-sparsity"] = _every_pair(_at_gold_sparsity, max)
 
 def _recall_and_bleu(folder: Path) -> Finding:
     """In the sparser half of all points, recall and BLEU rank alike."""
-    _, points = _full_and_others(folder)
+    points = _points(folder)
     sparse = points[points["sparsity"] >= points["sparsity"].median()]
     correlation = sparse.groupby("seed")[["recall", "bleu"]].apply(
         lambda group: group["recall"].corr(group["bleu"], method="spearman")

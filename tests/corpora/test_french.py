@@ -8,10 +8,9 @@ import pytest
 from scenes import ANNA, NORA, SCENES, TOM, WOMEN, at, it
 
 from sparselib.corpora import french, french_forms, french_lexicon, french_nouns, french_verbs, lexicon, story
-from sparselib.corpora.clauses import Clause, Coordination, Entity, Mention, Pair, Utterance
+from sparselib.corpora.clauses import Clause, Entity, Mention, Pair, Utterance
 from sparselib.corpora.dice import Dice
 from sparselib.corpora.documents import Sentence
-from sparselib.corpora.glossary import UnknownWord
 
 GOLDEN = {
     "state": "Anna habitait dans le village calme .",
@@ -271,23 +270,6 @@ def test_every_deed_can_be_said():
         thing = Mention(Entity(noun, plural=noun in lexicon.PLURAL_ONLY), "indefinite")
         for aspect in ("simple", "perfect", "progressive", "prospective"):
             assert french.sentence(Clause(verb, it(ANNA), thing, aspect=aspect)).words[0] == "Elle"
-
-
-@pytest.mark.parametrize(
-    ("clause", "message"),
-    [
-        (Clause("teleport", it(ANNA)), "French: no verb for 'teleport'"),
-        (Clause("see", it(ANNA), Mention(Entity("unicorn"), "definite")), "French: no noun for 'unicorn'"),
-        (Clause("be", it(ANNA), complement="ultraviolet"), "French: no adjective for 'ultraviolet'"),
-        (Clause("sing", it(ANNA), manner="wryly"), "French: no adverb for 'wryly'"),
-        (Clause("sing", it(ANNA), time="at dawn"), "French: no time expression for 'at dawn'"),
-        (Clause("sing", it(ANNA), setting=at("inside", "village")), r"French: no preposition of place for \('inside'"),
-        (Coordination(Clause("sing", it(ANNA)), "or", Clause("sing", it(ANNA))), "French: no conjunction for 'or'"),
-    ],
-)
-def test_an_unknown_word_is_named(clause, message):
-    with pytest.raises(UnknownWord, match=message):
-        french.sentence(clause)
 
 
 @pytest.mark.parametrize(
