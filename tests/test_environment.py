@@ -10,13 +10,20 @@ import yaml
 from sparselib.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-REPRODUCE = dict(pin.split("==") for pin in PROJECT["optional-dependencies"]["reproduce"])
-LOCK = dict(line.lower().split("==") for line in (ROOT / "requirements.lock").read_text().split())
+
+
+def pins(requirements):
+    """Name to version, without the platforms that a pin is for."""
+    return dict(line.split(";")[0].strip().lower().split("==") for line in requirements)
+
+
+REPRODUCE = pins(PROJECT["optional-dependencies"]["reproduce"])
+LOCK = pins((ROOT / "requirements.lock").read_text().splitlines())
 
 
 def test_conda_names_the_pins_of_pip():
     *_, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    assert dict(pin.split("==") for pin in pip["pip"]) == REPRODUCE
+    assert pins(pip["pip"]) == REPRODUCE
 
 
 def test_the_lock_holds_the_same_pins():
