@@ -5,7 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from sparselib.block_sparse import alpha_of
 from sparselib.entmax import entmax15
+from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 
 Normalizer = Callable[[Tensor], Tensor]
 
@@ -14,33 +16,36 @@ def attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    mask: Tensor | None = None,
+    mask: Tensor | BlockMask | None = None,
     *,
     normalizer: Normalizer = entmax15,
     scale: float | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Scaled dot-product attention (Sparsefinder paper, Eq. 1), every score computed.
+) -> tuple[Tensor, Tensor | None]:
+    """Scaled dot-product attention (Sparsefinder paper, Eq. 1), every score computed unless the mask is one of blocks.
 
     Parameters
     ----------
     q, k, v : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``, ``[B, H, K, E]``
     mask : Bool Tensor broadcastable to ``[B, H, Q, K]``, optional
         True where a query may attend. A query without any key is an *empty row*: its weights, its output and
-        every gradient through it are 0.
+        every gradient through it are 0. With a :class:`~sparselib.kernels.BlockMask` only its blocks are visited.
     normalizer : callable
-        From scores ``[..., K]`` to probabilities of the same shape.
+        From scores ``[..., K]`` to probabilities of the same shape. A mask of blocks needs an alpha-entmax.
     scale : float, optional
         Factor on ``q @ k.T``; ``1 / sqrt(D)`` by default.
 
     Returns
     -------
     output ``[B, H, Q, E]``, weights ``[B, H, Q, K]``
+        A mask of blocks leaves no weights: None.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, or the mask is not boolean.
+        If shapes do not fit, the mask is not boolean, or the normaliser is not one for a mask of blocks.
     """
+    if isinstance(mask, BlockMask):
+        return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha_of(normalizer), scale=scale), None
     _check_shapes(q, k, v, mask)
     weights = attention_weights(q, k, mask, normalizer=normalizer, scale=scale)
     return weights @ v, weights

@@ -8,11 +8,15 @@ import torch
 from torch import Tensor
 
 from sparselib.attention import Normalizer, attention_weights
+from sparselib.block_sparse import alpha_of, token_rules
+from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 
 #: From (layer, q ``[B, H, Q, D]``, k ``[B, H, K, D]``, visible ``[B, 1, Q, K]``) to the graph to use, ``Bool[B, H, Q, K]``.
 Graph = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 #: The same arguments and the mask that is used; what it returns is ignored.
 Observer = Callable[[int, Tensor, Tensor, Tensor], None]
+#: From (layer, q ``[B, H, n, D]``, k ``[B, G, n, D]``, lengths ``[B]`` or None) to the blocks to visit; None is all.
+BlockGraph = Callable[[int, Tensor, Tensor, Tensor | None], BlockMask | None]
 
 
 @dataclass
@@ -25,6 +29,26 @@ class AttentionControl:
     observer: Observer | None = None
     #: Whether ``graph`` needs the queries of the whole prefix in incremental decoding, not only the new one.
     past_queries: bool = False
+    block_graph: BlockGraph | None = None
+    #: The alpha-entmax over the visited blocks; None is that of ``normalizer``.
+    alpha: float | None = None
+
+    def visited(
+        self, layer: int, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float | None = None
+    ) -> Tensor:
+        """Output ``[B, H, n, E]`` of one layer over the blocks that ``block_graph`` says.
+
+        Raises
+        ------
+        ValueError
+            If ``visible`` says more than lengths and causality, or a graph or an observer of token pairs is there too.
+        """
+        if self.graph is not None or self.observer is not None:
+            raise ValueError("a model visits blocks, or follows and shows graphs of token pairs: not both at once")
+        causal, lengths = token_rules(visible)
+        alpha = alpha_of(self.normalizer) if self.alpha is None else self.alpha
+        mask = self.block_graph(layer, q, k, lengths)
+        return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)
 
     def weights(
         self,
@@ -38,7 +62,14 @@ class AttentionControl:
         """Attention weights ``[B, H, Q, K]`` of one layer, from queries and keys before scaling; ``visible`` None is all.
 
         ``prefix`` are the queries of the whole prefix, those of ``q`` last, for a graph that needs them.
+
+        Raises
+        ------
+        ValueError
+            Where blocks should be visited: there are no weights then.
         """
+        if self.block_graph is not None:
+            raise ValueError("weights: a model that visits blocks has none, and fairseq's models can't visit blocks")
         mask = visible
         if self.graph is not None or self.observer is not None:
             if visible is None:
@@ -62,6 +93,19 @@ class AttentionControl:
             yield
         finally:
             self.graph, self.past_queries = before
+
+    @contextmanager
+    def visiting(self, block_graph: BlockGraph, alpha: float | None = None) -> Iterator[None]:
+        """Inside, every layer computes block-sparse attention over the blocks that ``block_graph`` says, and nothing else.
+
+        ``alpha`` replaces the model's own normaliser: 1 is softmax.
+        """
+        before = self.block_graph, self.alpha
+        self.block_graph, self.alpha = block_graph, alpha
+        try:
+            yield
+        finally:
+            self.block_graph, self.alpha = before
 
     @contextmanager
     def observing(self, observer: Observer) -> Iterator[None]:

@@ -3,6 +3,7 @@
 >>> control = use_attention(model)                    # every attention layer now uses 1.5-entmax
 >>> with control.observing(print_shapes): model(ids)  # sees q and k of every layer
 >>> with control.restricted_to(graph): model(ids)     # every layer attends along graph(layer, q, k, visible)
+>>> with control.visiting(blocks): model(ids)         # block-sparse kernel over blocks(layer, q, k, lengths)
 """
 
 import torch
@@ -47,9 +48,14 @@ def _attend(
     scaling: float | None = None,
     dropout: float = 0.0,
     **_: object,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """The function behind the name: ``[B, H, Q, D]`` in, ``[B, Q, H, D]`` and the weights out, as transformers wants it."""
     control: AttentionControl = module.sparselib_control
+    if control.block_graph is not None:
+        if module.training and dropout:
+            raise ValueError(f"dropout {dropout} of attention weights: block-sparse attention has none; set it to 0")
+        output = control.visited(module.sparselib_layer, query, key, value, attention_mask, scaling)
+        return output.transpose(1, 2).contiguous(), None
     if key.shape[1] != query.shape[1]:
         key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], dim=1) for x in (key, value))
     weights = control.weights(module.sparselib_layer, query, key, attention_mask, scaling)

@@ -1,5 +1,6 @@
 """Our attention inside Hugging Face models against their own eager attention, and predicted graphs inside them."""
 
+from functools import partial
 from typing import NamedTuple
 
 import entmax as reference
@@ -23,7 +24,9 @@ from transformers import (
 )
 
 from sparselib.attention import attention_weights, gold_graph
+from sparselib.entmax import entmax15
 from sparselib.integrations.huggingface import use_attention
+from sparselib.kernels import BlockMask
 
 HEADS, LENGTH, PADDED = 4, 9, 6
 BOTH = {"vocab_size": 50, "max_position_embeddings": 40}
@@ -237,3 +240,57 @@ def test_training_mode_is_kept():
     model = make("bert").model.train()
     use_attention(model)
     assert all(module.training for module in model.modules())
+
+
+def two_by_two(layer, q, k, lengths):
+    """Blocks of two tokens: every second one, and the diagonal; another choice in every head."""
+    blocks = -(-q.shape[2] // 2)
+    row, column = torch.arange(blocks)[:, None], torch.arange(blocks)
+    heads = torch.arange(q.shape[1])[:, None, None]
+    return BlockMask.from_dense((((row + column + heads) % 2 == 0) | (row == column))[None], 2, q.shape[2])
+
+
+def tokens_of_blocks(layer, q, k, visible):
+    dense = two_by_two(layer, q, k, None).to_dense()
+    return dense.repeat_interleave(2, 2).repeat_interleave(2, 3)[..., : q.shape[2], : q.shape[2]] & visible
+
+
+@pytest.mark.parametrize("name", ["roberta", "bert", "gpt2", "llama"])
+@pytest.mark.parametrize("alpha", [1, 1.5])
+def test_visited_blocks_are_a_mask_of_their_tokens(name, alpha):
+    case = make(name)
+    control = use_attention(case.model, partial(torch.softmax, dim=-1) if alpha == 1 else entmax15)
+    with control.restricted_to(tokens_of_blocks):
+        expected = case()
+    dense = case()
+    with control.visiting(two_by_two):
+        torch.testing.assert_close(case(), expected, atol=1e-5, rtol=1e-5)
+    with control.visiting(lambda *_: None, alpha=alpha):
+        torch.testing.assert_close(case(), dense, atol=1e-5, rtol=1e-5)
+    assert (dense - expected).abs().max() > 1e-2
+
+
+def test_a_model_learns_through_visited_blocks():
+    case = make("roberta")
+    case.model.train().config.attention_probs_dropout_prob = 0.0
+    for layer in case.model.encoder.layer:
+        layer.attention.self.dropout.p = 0.0
+    control = use_attention(case.model)
+    with control.visiting(two_by_two):
+        case.model(**case.inputs).last_hidden_state.square().sum().backward()
+    for layer in case.model.encoder.layer:
+        assert layer.attention.self.key.weight.grad.abs().max() > 0
+
+
+def test_blocks_refuse_what_they_cannot_honour():
+    case = make("gpt2", padding="left")
+    control = use_attention(case.model)
+    with control.visiting(two_by_two), pytest.raises(ValueError, match="padding on the right"):
+        case()
+    case = make("gpt2")
+    control = use_attention(case.model)
+    with control.visiting(two_by_two), control.restricted_to(gold), pytest.raises(ValueError, match="both at once"):
+        case()
+    case.model.train()
+    with control.visiting(two_by_two), pytest.raises(ValueError, match="block-sparse attention has none"):
+        case.model(**case.inputs)
