@@ -45,6 +45,7 @@ bench: env
 	python benchmarks/graph_memory.py
 	python benchmarks/masked_decoding.py
 	python benchmarks/block_sparse_cpu.py
+	python benchmarks/certificate.py
 
 notebooks: results
 	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*'); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done

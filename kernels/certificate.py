@@ -1,0 +1,163 @@
+"""Certified exactness: which rows of a block-sparse attention provably equal full entmax attention.
+
+The threshold over some of the keys is never above the threshold over all: a key that joins can only raise it. So a block that
+was skipped, and whose largest possible score is at most the threshold found without it, holds no edge. Where that is true of
+every skipped block, the threshold and all weights of the row are those of full attention. Softmax (alpha = 1) has no zero
+weights: there a row is certified only if no block was skipped.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .block_mask import BlockMask
+from .checks import fail_shapes
+from .pairs import BlockPairs
+
+#: Block size of a search that begins without a mask.
+BLOCK = 64
+
+#: ``(q, k, v, block_mask, *, alpha, scale, causal, lengths) -> (output [B, H, Q, E], tau [B, H, Q])``
+Attend = Callable[..., tuple[Tensor, Tensor]]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is known of the rows of a block-sparse attention.
+
+    Attributes
+    ----------
+    rows : Bool Tensor ``[B, H, Q]``
+        True where the weights provably are those of full entmax attention; the output then is too, to rounding. False is no
+        proof of the contrary. Rows that may see no key, and are 0, are True.
+    block_mask : BlockMask, optional
+        The blocks that were visited; None if all.
+    share : float
+        How many of the blocks that hold an allowed pair, by causality and lengths, were visited; 1 if there are none.
+    rounds : int
+        How often blocks were added to those given.
+    """
+
+    rows: Tensor
+    block_mask: BlockMask | None
+    share: float
+    rounds: int
+
+
+def certify(
+    q: Tensor,
+    k: Tensor,
+    tau: Tensor,
+    block_mask: BlockMask | None,
+    *,
+    alpha: float = 1.5,
+    scale: float | None = None,
+    causal: bool = False,
+    lengths: Tensor | None = None,
+) -> Certificate:
+    """Which rows of an attention over the blocks of `block_mask` are those of full entmax attention.
+
+    Parameters
+    ----------
+    tau : Tensor ``[B, H, Q]``
+        The thresholds that the attention found, infinite for rows without keys, from scores computed in float32 or better.
+
+    The other arguments are those of the attention: :func:`sparselib.kernels.block_sparse_entmax_attention`. Time is that of
+    three products per query, block of keys and dimension, and memory linear in the number of queries.
+
+    Raises
+    ------
+    ValueError
+        If `tau` or `block_mask` does not fit q and k.
+    """
+    if tau.shape != q.shape[:3]:
+        fail_shapes("tau", tau.shape, "q", q.shape)
+    if block_mask is None:
+        return Certificate(torch.ones_like(tau, dtype=torch.bool), None, 1.0, 0)
+    with torch.no_grad():
+        pairs = BlockPairs(q, k, block_mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)
+        visited = pairs.visited(block_mask)
+        rows, _ = pairs.judged(pairs.everything, tau, visited)
+        return Certificate(pairs.joined(rows), block_mask, pairs.share(visited), 0)
+
+
+def exact(
+    attend: Attend,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    block_mask: BlockMask | None = None,
+    *,
+    alpha: float = 1.5,
+    scale: float | None = None,
+    causal: bool = False,
+    lengths: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Certificate]:
+    """Full entmax attention, visiting as few blocks as the bounds allow: blocks are added until every row is certified.
+
+    A block of queries adds the blocks of keys that fail the bound, those with the largest possible scores first, and at most
+    as many as it visits already: each round raises the threshold, and so spares blocks that seemed to be needed. Only blocks
+    of queries with an uncertified row are computed again; the last pass is over all of them, and it alone is differentiated.
+
+    Parameters
+    ----------
+    attend : callable
+        The attention: its arguments are those that follow, and it returns output and tau.
+    block_mask : BlockMask, optional
+        Where to begin. Without it, with no block at all, in blocks of 64: the first block that is visited is the one that the
+        bounds promise most of. (With alpha = 1, all blocks are visited at once: none can be spared.)
+
+    Returns
+    -------
+    output ``[B, H, Q, E]``, tau ``[B, H, Q]``
+        Those of the last pass, with its gradients.
+    Certificate
+        All of its rows are True.
+    """
+    rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
+    if alpha == 1:
+        output, tau = attend(q, k, v, None, **rules)
+        return output, tau, certify(q, k, tau, None)
+    mask = _nothing(q, k) if block_mask is None else block_mask
+    pairs, rounds = BlockPairs(q.detach(), k.detach(), mask, **rules), 0
+    while True:
+        output, tau = attend(q, k, v, mask, **rules)
+        visited = pairs.visited(mask)
+        rows, wanted = pairs.judged(pairs.everything, tau, visited)
+        if rows.all():
+            return output, tau, Certificate(pairs.joined(rows), mask, pairs.share(visited), rounds)
+        with torch.no_grad():
+            rounds += _complete(visited, rows, wanted, pairs, lambda mask: attend(q, k, v, mask, **rules)[1])
+        mask = pairs.block_mask(visited)
+
+
+def _nothing(q: Tensor, k: Tensor) -> BlockMask:
+    length = (q.shape[2], k.shape[2])
+    blocks = torch.zeros(*q.shape[:2], *(-(-n // BLOCK) for n in length), dtype=torch.bool, device=q.device)
+    return BlockMask.from_dense(blocks, BLOCK, length)
+
+
+def _complete(
+    visited: Tensor, rows: Tensor, wanted: Tensor, pairs: BlockPairs, thresholds: Callable[[BlockMask], Tensor]
+) -> int:
+    """Add blocks to ``visited [R, N]``, in place, until every row is certified; the number of rounds.
+
+    ``rows`` and ``wanted`` are what :meth:`BlockPairs.judged` says of `visited`.
+    """
+    rounds, pending = 0, pairs.everything
+    while (doubtful := ~rows.all(-1)).any():
+        pending, wanted = pending[doubtful], wanted[doubtful]
+        visited[pending] = _grown(visited[pending], wanted)
+        # The blocks of queries that are done need no further pass.
+        partly = torch.zeros_like(visited).index_copy_(0, pending, visited[pending])
+        rows, wanted = pairs.judged(pending, thresholds(pairs.block_mask(partly)), visited)
+        rounds += 1
+    return rounds
+
+
+def _grown(visited: Tensor, wanted: Tensor) -> Tensor:
+    """``visited [S, N]`` and the most wanted blocks of ``wanted [S, N]``, at most as many as were visited, and one at least."""
+    place = wanted.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+    return visited | ((wanted > -torch.inf) & (place < visited.sum(-1, keepdim=True).clamp_min(1)))

@@ -1,0 +1,140 @@
+"""Exact attention that skips blocks is dense attention: output, support and gradients."""
+
+import pytest
+import torch
+from dense import ALPHAS, KINDS, RULES, allowed_pairs, drawn, drawn_mask, missed, oracle, token_mask
+
+from sparselib.kernels import BlockMask
+from sparselib.kernels.certificate import exact
+from sparselib.kernels.gather import gather_attention
+
+
+def needed(q, k, v, mask, **rules):
+    """Output, certificate and weights of exact attention that begins with `mask`; every edge lies in a visited block."""
+    output, tau, certificate = exact(gather_attention, q, k, v, mask, **rules)
+    expected, weights = oracle(q, k, v, **rules)
+    assert certificate.rows.all()
+    assert not missed(weights, certificate.block_mask, q, k).any()
+    return output, tau, certificate, expected, weights
+
+
+def support(tau, mask, q, k, *, alpha, **rule):
+    """Edges that follow from tau, in the visited blocks."""
+    k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+    scores = (alpha - 1) * q.shape[-1] ** -0.5 * q @ k.mT
+    return (scores > tau[..., None]) & token_mask(mask, q, k) & allowed_pairs(q, k, **rule)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_exact_is_dense_attention(kind, alpha, rule):
+    q, k, v = drawn(kind)
+    for start in (None, drawn_mask(density=0.2)):
+        output, tau, certificate, expected, weights = needed(q, k, v, start, alpha=alpha, **rule)
+        torch.testing.assert_close(output, expected, rtol=0, atol=1e-9)
+        if alpha != 1.25:  # bisected by the oracle: no exact zeros
+            assert torch.equal(support(tau, certificate.block_mask, q, k, alpha=alpha, **rule), weights > 0)
+        if start is not None:
+            assert (certificate.block_mask.to_dense() >= start.to_dense()).all()
+
+
+def adversarial(name, n=96, d=16):
+    """Scores of few binary digits, so that ties are ties, after the factor 1/4 of 16 dimensions and with all alphas."""
+    generator = torch.Generator().manual_seed(3)
+    q, k = (torch.randint(-2, 3, (1, 2, n, d), generator=generator).double() for _ in range(2))
+    if name == "all equal":
+        k = torch.ones_like(k)
+    elif name == "no queries":
+        q = torch.zeros_like(q)
+    elif name == "ties at the threshold":  # four keys of weight 1/4 and threshold 0, and all others at that threshold
+        q, k = torch.ones_like(q), torch.zeros_like(k)
+        k[:, :, [0, 17, 40, 95]] = 0.25
+    elif name == "one huge key":
+        k[:, :, 70] *= 2.0**20
+    elif name == "opposite keys":
+        k[:, :, ::2] = -k[:, :, 1::2]
+    return q, k, torch.randn(1, 2, n, d, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize(
+    "name", ["all equal", "no queries", "ties at the threshold", "one huge key", "opposite keys", "integers"]
+)
+def test_exact_has_the_support_of_the_oracle_on_adversarial_scores(name, alpha):
+    q, k, v = adversarial(name)
+    start = BlockMask.from_dense(torch.eye(6, dtype=torch.bool).view(1, 1, 6, 6), 16, 96)
+    output, tau, certificate, expected, weights = needed(q, k, v, start, alpha=alpha)
+    torch.testing.assert_close(output, expected, rtol=0, atol=1e-9)
+    if alpha != 1.25:  # bisected by the oracle: no exact zeros
+        assert torch.equal(support(tau, certificate.block_mask, q, k, alpha=alpha), weights > 0)
+
+
+def test_ties_at_the_threshold_are_ties():
+    """What the test above means by them: threshold 0, and keys at it that sit in no visited block and have no weight."""
+    q, k, _ = adversarial("ties at the threshold")
+    _, weights = oracle(q, k, k, alpha=1.5, scale=0.25)
+    assert ((weights > 0).sum(-1) == 4).all()
+    assert (q @ k.mT).unique().tolist() == [0, 4]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("kind", KINDS)
+def test_exact_in_low_precision(kind, dtype):
+    """No edge of exact arithmetic is missed, and the output is that of the dense pass in the same dtype."""
+    q, k, v = drawn(kind, dtype=dtype)
+    output, _, _, expected, _ = needed(q, k, v, None, alpha=1.5)
+    assert output.dtype == dtype
+    dense = gather_attention(q, k, v, alpha=1.5)[0]
+    torch.testing.assert_close(output, dense)
+    assert (output - expected).abs().max() <= 1.01 * (dense - expected).abs().max() + torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_grouped_heads_broadcast_masks_and_negative_scale(alpha):
+    q, k, v = drawn("clustered", heads=4, kv_heads=2)
+    start = drawn_mask(batch=1, heads=1, density=0.1)
+    output, _, certificate, expected, _ = needed(q, k, v, start, alpha=alpha, scale=-0.4, causal=True)
+    torch.testing.assert_close(output, expected, rtol=0, atol=1e-9)
+    assert certificate.block_mask.shape == (2, 4)
+
+
+def test_more_keys_than_queries():
+    q, k, v = drawn("smooth", n=100)
+    output, *_, expected, _ = needed(q[:, :, :30], k, v[..., :5], None, alpha=1.5)
+    torch.testing.assert_close(output, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["clustered", "smooth"])
+def test_gradients_of_exact_are_those_of_dense_attention(kind):
+    leaves = [x.requires_grad_() for x in drawn(kind, n=65)]
+    upstream = torch.randn(leaves[0].shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    found = torch.autograd.grad(
+        exact(gather_attention, *leaves, drawn_mask(65, density=0.2), causal=True)[0], leaves, upstream
+    )
+    expected = torch.autograd.grad(oracle(*leaves, alpha=1.5, causal=True)[0], leaves, upstream)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+
+
+def test_exact_visits_few_blocks_of_clustered_keys():
+    q, k, v = drawn("clustered", n=1024, d=32, block=64)
+    _, _, certificate, _, weights = needed(q, k, v, None, alpha=1.5)
+    blocks = (weights > 0).unflatten(-1, (-1, 64)).any(-1).unflatten(2, (-1, 64)).any(3)
+    assert blocks.float().mean() <= certificate.share <= 2 * blocks.float().mean() < 0.3
+    assert 1 <= certificate.rounds <= 6  # from nothing to 16 blocks, if each round doubles
+
+
+def test_exact_adds_nothing_to_a_sufficient_mask():
+    q, k, v = drawn("clustered")
+    _, _, first = exact(gather_attention, q, k, v, drawn_mask(density=0.2))
+    calls = []
+    _, _, again = exact(lambda *x, **rules: calls.append(x) or gather_attention(*x, **rules), q, k, v, first.block_mask)
+    assert (again.rounds, len(calls), again.share) == (0, 1, first.share)
+    assert again.block_mask is first.block_mask
+
+
+def test_exact_softmax_visits_every_block():
+    q, k, v = drawn("random", n=64)
+    output, _, certificate = exact(gather_attention, q, k, v, drawn_mask(64), alpha=1, causal=True)
+    torch.testing.assert_close(output, oracle(q, k, v, alpha=1, causal=True)[0])
+    assert (certificate.block_mask, certificate.share, certificate.rounds) == (None, 1, 0)
