@@ -28,6 +28,11 @@ if "translation" in config:
     include: "workflow/rules/translation.smk"
 
 
+if "scaling" in config:
+
+    include: "workflow/rules/scaling.smk"
+
+
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/claims.smk"
 

@@ -17,6 +17,7 @@ from sparselib import grids, predictors
 from sparselib.masks import RANDOM_SCOPES
 from sparselib.paths import ROOT
 from sparselib.projections import LOSSES, fit_projection
+from sparselib.scaling import measure
 
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
 PROFILES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
@@ -120,6 +121,8 @@ KMEANS = ["masked_lm", "methods", "sparsefinder-kmeans"]
         ([*KMEANS, "clusters"], [4, 0]),
         ([*DISTANCE, "predictor"], "Distanz"),
         (["masked_lm", "corpus", "source"], "ftp"),
+        (["scaling", "densities", 0], 1.5),
+        (["scaling", "dimension"], 512),
     ],
     ids=repr,
 )
@@ -141,6 +144,7 @@ def test_a_wrong_value_is_refused_by_its_path(path, value):
         ["masked_lm", "model", "hiden_size"],
         ["masked_lm", "corpus", "words", "trian"],
         ["masked_lm", "tokenizer", "vocab"],
+        ["scaling", "length"],
     ],
     ids=lambda path: path[-1],
 )
@@ -188,6 +192,13 @@ def test_choices_are_those_of_the_code():
     }
     own = {"mask_probability", "causal_steps"}
     assert SETTINGS["training"]["properties"].keys() - own <= {field.name for field in fields(TrainingArguments)}
+
+
+def test_settings_of_scaling_are_what_is_measured(profile):
+    own = {"seed", "device", "predict"}
+    assert profile["scaling"].keys() == inspect.signature(measure).parameters.keys() - own
+    for key in ("lengths", "densities"):
+        assert profile["scaling"][key] == sorted(profile["scaling"][key])
 
 
 def test_a_profile_asks_for_what_its_other_sections_give(profile):
@@ -240,7 +251,7 @@ def test_one_half_can_be_left_out():
     refusal(half)
 
 
-@pytest.mark.parametrize("left_out", [(), ("masked_lm",), ("translation",)], ids=str)
+@pytest.mark.parametrize("left_out", [(), ("masked_lm",), ("translation", "scaling")], ids=str)
 def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
     """Nothing of the demo is mixed into it, and a half without configuration makes no jobs."""
     chosen = copy.deepcopy(PROFILES["demo"]) | {"profile": "mine"}
@@ -252,7 +263,7 @@ def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "results/demo" not in done.stdout
-    for task, job in (("masked_lm", "train_masked_lm"), ("translation", "train_translation")):
+    for task, job in (("masked_lm", "train_masked_lm"), ("translation", "train_translation"), ("scaling", "scaling")):
         assert (f"{job} " in done.stdout) == (task not in left_out)
 
 
@@ -262,4 +273,5 @@ def test_the_readme_explains_every_key():
     keys |= {f"masked_lm.{key}" for key in SETTINGS} | {
         f"translation.{key}" for key in TRANSLATION.keys() - SETTINGS.keys()
     }
+    keys |= {f"scaling.{key}" for key in SCHEMA["properties"]["scaling"]["properties"]}
     assert sorted(key for key in keys if f"`{key}`" not in text) == []

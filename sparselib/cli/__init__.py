@@ -2,11 +2,12 @@
 
 import typer
 
-from sparselib.cli import corpora, ledger, masked_lm, students, translation
+from sparselib.cli import corpora, ledger, masked_lm, scaling, students, translation
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
 corpora.register(app)
 masked_lm.register(app)
 students.register(app)
 translation.register(app)
+scaling.register(app)
 ledger.register(app)

@@ -95,3 +95,6 @@ PREDICTORS = modules(
     "masks/sampled",
     "masks/global_tokens",
 )
+KERNELS = expand(
+    "kernels/{module}.py", module=sorted(glob_wildcards("kernels/{module}.py").module)
+)

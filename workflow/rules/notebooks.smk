@@ -49,6 +49,8 @@ if PAIRS:
     }
     TABLES |= {"sparsefinder/tables_translation": EVERY_PAIR}
     MEASURED += EVERY_PAIR
+if "scaling" in config:
+    FIGURES |= {"sparsefinder/scaling": [f"{RESULTS}/scaling.csv"]}
 TABLES |= {"claims": [f"{RESULTS}/claims.csv"]}
 NOTEBOOKS = expand(f"{RESULTS}/notebooks/{{name}}.ipynb", name=[*FIGURES, *TABLES])
 

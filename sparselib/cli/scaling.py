@@ -1,0 +1,29 @@
+"""The stage that times attention against its length."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparselib.cli.options import json_object, stage
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(stage(scaling))
+
+
+def scaling(
+    settings: Annotated[dict, typer.Option(parser=json_object, help="arguments of sparselib.scaling.measure")],
+    threads: Annotated[int, typer.Option(min=1, help="of the CPU")],
+    seed: Annotated[int, typer.Option()],
+    output: Annotated[Path, typer.Option()],
+) -> None:
+    """Time and memory of block-sparse entmax attention and its peers against n; on a GPU if there is one."""
+    import torch
+
+    from sparselib.scaling import measure
+    from sparselib.storage import write_table
+
+    torch.set_num_threads(threads)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    write_table(output, measure(**settings, seed=seed, device=device))

@@ -1,0 +1,22 @@
+"""Time and memory of block-sparse attention and its peers against the length of the sequence."""
+
+
+rule scaling:
+    input:
+        code=modules("scaling", "timing", "contenders", "attention", "entmax"),
+        kernels=KERNELS,
+    output:
+        f"{RESULTS}/scaling.csv",
+    log:
+        f"{RESULTS}/logs/scaling.log",
+    conda:
+        "../../environment.yml"
+    # All of them, and so nothing runs beside what is timed.
+    threads: workflow.cores
+    resources:
+        gpu=1,
+    params:
+        settings=json.dumps(config["scaling"]),
+        seed=config["seed"],
+    shell:
+        "sparselib scaling --settings {params.settings:q} --threads {threads} --seed {params.seed} --output {output} 2>&1 | tee {log}"
