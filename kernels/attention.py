@@ -5,9 +5,11 @@ from torch import Tensor
 
 from .block_mask import BlockMask
 from .checks import fail_shapes
-from .gather import gather_attention
+from .operator import attend
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+BACKENDS = ("gather", "triton")
+DEVICES = ("cpu", "cuda")
 #: Largest head dimension, the same on every device.
 MOST_DIMENSIONS = 256
 
@@ -22,6 +24,7 @@ def block_sparse_entmax_attention(
     scale: float | None = None,
     causal: bool = False,
     lengths: Tensor | None = None,
+    backend: str | None = None,
 ) -> Tensor:
     """Attention whose weights are alpha-entmax over the keys in the visited blocks; nothing else is computed.
 
@@ -40,6 +43,9 @@ def block_sparse_entmax_attention(
         No query sees a later key; needs Q = K.
     lengths : int Tensor ``[B]``, optional
         Tokens beyond the length of their sequence neither see nor are seen; needs Q = K.
+    backend : str, optional
+        ``"gather"`` (PyTorch alone) or ``"triton"`` (not for float64); by default that of the device, gather on a CPU and
+        Triton on a GPU. A backend that cannot run is an error, never a reason to take the other.
 
     Returns
     -------
@@ -50,17 +56,24 @@ def block_sparse_entmax_attention(
     ------
     ValueError
         For shapes, dtypes or devices that do not fit, a block mask of other lengths, NaN or infinite numbers, alpha outside 1
-        to 2, a head dimension above 256, and lengths outside 0 to n.
+        to 2, a head dimension above 256, lengths outside 0 to n, and a backend that is unknown or does not fit.
     NotImplementedError
-        On a device other than the CPU.
+        On a device other than CPU and CUDA.
+
+    Notes
+    -----
+    Under torch.compile, the numbers in q, k, v and `lengths` are not looked at: NaN gives NaN in the rows that it touches. The
+    BlockMask, which checks itself, is built outside of the compiled function.
     """
     _check_tensors(q, k, v)
     _check_block_mask(block_mask, q, k)
     _check_rules(q, k, causal, lengths)
-    if q.device.type != "cpu":
-        raise NotImplementedError(f"block-sparse entmax attention has no kernel for {q.device} yet")
-    _check_numbers(q, k, v, alpha, scale)
-    return gather_attention(q, k, v, block_mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)[0]
+    _check_factors(alpha, scale)
+    _check_backend(backend, q)
+    if not torch.compiler.is_compiling():
+        _check_numbers(q, k, v, lengths)
+    rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths, "backend": backend}
+    return attend(q, k, v, block_mask, **rules)[0]
 
 
 def _check_tensors(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -109,17 +122,32 @@ def _check_rules(q: Tensor, k: Tensor, causal: bool, lengths: Tensor | None) -> 
         fail_shapes("lengths", lengths.shape, "q", q.shape)
     if lengths.device != q.device:
         raise ValueError(f"lengths: {tuple(lengths.shape)} on {lengths.device}, q: {tuple(q.shape)} on {q.device}")
-    if ((lengths < 0) | (lengths > q.shape[2])).any():
-        raise ValueError(
-            f"lengths: {lengths.tolist()} of shape {tuple(lengths.shape)}, outside 0 to n of q {tuple(q.shape)}"
-        )
 
 
-def _check_numbers(q: Tensor, k: Tensor, v: Tensor, alpha: float, scale: float | None) -> None:
+def _check_factors(alpha: float, scale: float | None) -> None:
     if not 1 <= alpha <= 2:
         raise ValueError(f"alpha: {alpha} is outside 1 (softmax) to 2 (sparsemax)")
     if scale is not None and not abs(scale) < float("inf"):
         raise ValueError(f"scale: {scale} is not finite")
+
+
+def _check_backend(backend: str | None, q: Tensor) -> None:
+    if backend not in (None, *BACKENDS):
+        raise ValueError(f"backend: {backend!r}, but there are {BACKENDS}")
+    if q.device.type not in DEVICES:
+        raise NotImplementedError(f"block-sparse entmax attention has no kernel for {q.device}; only for {DEVICES}")
+    if q.dtype == torch.float64 and (backend == "triton" or (backend is None and q.is_cuda)):
+        raise ValueError(
+            f"backend: 'triton' computes in float32, q of shape {tuple(q.shape)} is float64; take 'gather'"
+        )
+
+
+def _check_numbers(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -> None:
+    """What needs a look at values, and on a GPU a wait for them."""
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not x.isfinite().all():
             raise ValueError(f"{name} of shape {tuple(x.shape)}: NaN or infinite entries")
+    if lengths is not None and ((lengths < 0) | (lengths > q.shape[2])).any():
+        raise ValueError(
+            f"lengths: {lengths.tolist()} of shape {tuple(lengths.shape)}, outside 0 to n of q {tuple(q.shape)}"
+        )

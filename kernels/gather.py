@@ -10,79 +10,49 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from .block_mask import BlockMask
 from .threshold import threshold
 from .visits import Chunk, Visits
 
 
-def gather_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    block_mask: BlockMask | None = None,
-    *,
-    alpha: float = 1.5,
-    scale: float | None = None,
-    causal: bool = False,
-    lengths: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The CPU path of :func:`sparselib.kernels.block_sparse_entmax_attention`: its arguments, unchecked.
-
-    Returns
-    -------
-    output ``[B, H, Q, E]``
-        In the dtype of q; computed in float32 or better.
-    tau ``[B, H, Q]``
-        The threshold of each query, infinite if it sees no key; without gradient.
+def forward(q: Tensor, k: Tensor, v: Tensor, visits: Visits, *, alpha: float, scale: float) -> tuple[Tensor, Tensor]:
+    """Output ``[B, H, Q, E]`` in the dtype of q, and the threshold of each query ``[B, H, Q]``, infinite if it sees no key.
 
     Raises
     ------
     ValueError
         If a score overflows.
     """
-    lengths = None if lengths is None else lengths.long()
-    visits = Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), block_mask, causal, lengths, q.device)
-    return _Gather.apply(q, k, v, visits, float(alpha), q.shape[-1] ** -0.5 if scale is None else scale)
+    blocks = _Blocks.of(q, k, v, visits, alpha, scale)
+    output = blocks.results(blocks.q, v.shape[-1])
+    tau = blocks.results(blocks.q, 1, fill=torch.inf)
+    for chunk in visits.chunks():
+        scores = blocks.scores(chunk)
+        shift = _largest(scores)
+        relative = threshold(_shifted(scores, shift), alpha)
+        tau[chunk.queries] = torch.where(shift == -torch.inf, torch.inf, relative + shift)
+        weights = _weights(scores, tau[chunk.queries], alpha)[0]
+        output[chunk.queries] = weights @ blocks.gathered(blocks.v, chunk)
+    return _joined(output, q).to(q.dtype), _joined(tau, q)[..., 0]
 
 
-class _Gather(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, visits: Visits, alpha: float, scale: float):
-        blocks = _Blocks.of(q, k, v, visits, alpha, scale)
-        output = blocks.results(blocks.q, v.shape[-1])
-        tau = blocks.results(blocks.q, 1, fill=torch.inf)
-        for chunk in visits.chunks():
-            scores = blocks.scores(chunk)
-            shift = _largest(scores)
-            relative = threshold(_shifted(scores, shift), alpha)
-            tau[chunk.queries] = torch.where(shift == -torch.inf, torch.inf, relative + shift)
-            weights = _weights(scores, tau[chunk.queries], alpha)[0]
-            output[chunk.queries] = weights @ blocks.gathered(blocks.v, chunk)
-        ctx.visits, ctx.alpha, ctx.scale = visits, alpha, scale
-        ctx.save_for_backward(q, k, v, tau)
-        rows = _joined(tau, q)[..., 0]
-        ctx.mark_non_differentiable(rows)
-        return _joined(output, q).to(q.dtype), rows
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad: Tensor, _):
-        q, k, v, tau = ctx.saved_tensors
-        blocks = _Blocks.of(q, k, v, ctx.visits, ctx.alpha, ctx.scale)
-        upstream = _split(grad, ctx.visits.block[0])
-        dq, dk, dv = (blocks.results(x, x.shape[-1]) for x in (blocks.q, blocks.k, blocks.v))
-        for chunk in ctx.visits.chunks():
-            do = upstream[chunk.queries].to(blocks.dtype)
-            weights, slope = _weights(blocks.scores(chunk), tau[chunk.queries], ctx.alpha)
-            ds = _scores_gradient(do @ blocks.gathered(blocks.v, chunk).mT, slope).mul_(ctx.scale)
-            dq[chunk.queries] = ds @ blocks.gathered(blocks.k, chunk)
-            # A block of keys is visited from many blocks of queries: its gradient is their sum.
-            dk.index_add_(0, chunk.keys, (ds.mT @ blocks.q[chunk.queries].to(blocks.dtype)).view(-1, *dk.shape[1:]))
-            dv.index_add_(0, chunk.keys, (weights.mT @ do).view(-1, *dv.shape[1:]))
-        return *(_joined(g, x).to(x.dtype) for g, x in ((dq, q), (dk, k), (dv, v))), None, None, None
+def backward(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, tau: Tensor, visits: Visits, *, alpha: float, scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of q, k and v, in their shapes and dtype, from that of the output and the thresholds."""
+    blocks = _Blocks.of(q, k, v, visits, alpha, scale)
+    upstream, tau = _split(grad, visits.block[0]), _split(tau[..., None], visits.block[0])
+    dq, dk, dv = (blocks.results(x, x.shape[-1]) for x in (blocks.q, blocks.k, blocks.v))
+    for chunk in visits.chunks():
+        do = upstream[chunk.queries].to(blocks.dtype)
+        weights, slope = _weights(blocks.scores(chunk), tau[chunk.queries], alpha)
+        ds = _scores_gradient(do @ blocks.gathered(blocks.v, chunk).mT, slope).mul_(scale)
+        dq[chunk.queries] = ds @ blocks.gathered(blocks.k, chunk)
+        # A block of keys is visited from many blocks of queries: its gradient is their sum.
+        dk.index_add_(0, chunk.keys, (ds.mT @ blocks.q[chunk.queries].to(blocks.dtype)).view(-1, *dk.shape[1:]))
+        dv.index_add_(0, chunk.keys, (weights.mT @ do).view(-1, *dv.shape[1:]))
+    return tuple(_joined(g, x).to(x.dtype) for g, x in ((dq, q), (dk, k), (dv, v)))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from .block_mask import BlockMask
+from .lists import BlockLists
 
 #: Scores per chunk: the several passes over a chunk of this size stay in the cache.
 CHUNK_SCORES = 1 << 18
@@ -43,7 +43,7 @@ class Visits:
     batch, heads, kv_heads : int
     length : tuple of int
         Number of queries and of keys.
-    block_mask : BlockMask, optional
+    visited : BlockLists, optional
         None for dense attention.
     causal : bool
     lengths : int64 Tensor ``[B]``, optional
@@ -53,14 +53,14 @@ class Visits:
     heads: int
     kv_heads: int
     length: tuple[int, int]
-    block_mask: BlockMask | None
+    visited: BlockLists | None
     causal: bool
     lengths: Tensor | None
     device: torch.device
 
     @property
     def block(self) -> tuple[int, int]:
-        return (DENSE_BLOCK, DENSE_BLOCK) if self.block_mask is None else self.block_mask.block_size
+        return (DENSE_BLOCK, DENSE_BLOCK) if self.visited is None else self.visited.block
 
     @property
     def blocks(self) -> tuple[int, int]:
@@ -72,16 +72,13 @@ class Visits:
         """Counts ``[R]`` and indices ``[R, W]`` for the R = B * H * Q_blocks blocks of queries, without hidden blocks."""
         q_blocks, k_blocks = self.blocks
         shape = (self.batch, self.heads, q_blocks)
-        if self.block_mask is None:
+        if self.visited is None:
             indices = torch.arange(k_blocks, device=self.device).expand(*shape, k_blocks)
             listed = torch.ones_like(indices, dtype=torch.bool)
         else:
-            indices = torch.cat([indices for _, indices in self.block_mask.lists()], -1).expand(*shape, -1)
-            counted = [
-                torch.arange(indices.shape[-1], device=self.device) < counts[..., None]
-                for counts, indices in self.block_mask.lists()
-            ]
-            listed = torch.cat(counted, -1).expand(*shape, -1)
+            indices = self.visited.indices.expand(*shape, -1)
+            counts = self.visited.counts.expand(shape)
+            listed = torch.arange(indices.shape[-1], device=self.device) < counts[..., None]
         listed = listed & self._any_seen(indices)
         order = (~listed).to(torch.uint8).argsort(dim=-1, stable=True)
         return listed.sum(-1).flatten(), indices.gather(-1, order).flatten(0, 2)

@@ -9,6 +9,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # transformers and datasets read it when the
 import pytest
 import torch
 
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # triton reads it when it is imported
+
 from sparselib.graphs import LayerGraphs, open_graphs, writing_graphs
 
 torch.set_num_threads(1)

@@ -1,15 +1,18 @@
 """The gathered path against its twin, its peers, and bad input."""
 
+from functools import partial
+
 import entmax as package
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
-from sparselib.kernels.gather import gather_attention
+from sparselib.kernels.operator import attend
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
 ALPHAS = [1, 1.25, 1.5, 2]
+gather_attention = partial(attend, backend="gather")
 
 
 def drawn(n, d=16, *, heads=2, kv_heads=None, batch=2, dtype=torch.float64):

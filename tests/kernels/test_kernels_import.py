@@ -39,6 +39,16 @@ def test_hugging_faces_package_is_found_beside_ours(tmp_path, order):
     assert run(code, ROOT, *order(tmp_path)) == "theirs True"
 
 
+def test_a_cpu_needs_no_triton():
+    code = """if True:
+        import sys, torch
+        sys.modules["triton"] = None  # an import raises
+        from sparselib.kernels import block_sparse_entmax_attention
+        x = torch.ones(1, 1, 4, 2)
+        print(block_sparse_entmax_attention(x, x, x).sum().item())"""
+    assert run(code, ROOT, ROOT) == "8.0"
+
+
 def test_all_packages_are_installed():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     found = {name for name in find_namespace_packages(ROOT, include=["sparselib*"]) if "__pycache__" not in name}

@@ -1,0 +1,100 @@
+"""Lists of blocks for the kernels: joined, cut by causality, and transposed; all in linear memory, and without a host sync."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class BlockLists:
+    """Which blocks of keys each block of queries visits.
+
+    Attributes
+    ----------
+    counts : int32 Tensor ``[B, H, Q_blocks]``
+        B and H may be 1, for all batch entries or heads.
+    indices : int32 Tensor ``[B, H, Q_blocks, W]``
+        The first ``counts`` of a row count.
+    block : tuple of int
+        Queries and keys per block.
+    """
+
+    counts: Tensor
+    indices: Tensor
+    block: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class TransposedLists:
+    """Which tiles of queries visit each block of keys: a compressed sparse row per batch entry and head.
+
+    Attributes
+    ----------
+    starts : int32 Tensor ``[B, H, KV_blocks + 1]``
+        Tiles of the j-th block of keys are ``tiles[b, h, starts[b, h, j] : starts[b, h, j + 1]]``.
+    tiles : int32 Tensor ``[B, H, *]``
+    """
+
+    starts: Tensor
+    tiles: Tensor
+
+
+def joined(lists: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """One list for several: counts ``[B, H, Q_blocks]`` and indices ``[B, H, Q_blocks, W]``, int32, W the sum of widths."""
+    if len(lists) == 1:
+        return tuple(x.int() for x in lists[0])
+    listed = torch.cat([_listed(counts, indices) for counts, indices in lists], -1)
+    return _compacted(listed, torch.cat([indices.int() for _, indices in lists], -1))
+
+
+def dense(blocks: tuple[int, int], block: tuple[int, int], device: torch.device) -> BlockLists:
+    """Every block of keys for every block of queries, ascending."""
+    counts = torch.full((1, 1, blocks[0]), blocks[1], dtype=torch.int32, device=device)
+    indices = torch.arange(blocks[1], dtype=torch.int32, device=device).expand(1, 1, *blocks)
+    return BlockLists(counts, indices, block)
+
+
+def without_future(lists: BlockLists) -> BlockLists:
+    """The lists without blocks of which every key is later than every query."""
+    last_query = torch.arange(1, lists.counts.shape[-1] + 1, device=lists.counts.device) * lists.block[0] - 1
+    seen = lists.indices * lists.block[1] <= last_query[:, None]
+    return BlockLists(*_compacted(_listed(lists.counts, lists.indices) & seen, lists.indices), lists.block)
+
+
+def by_tile(lists: BlockLists, rows: int, tiles: int, alive: Tensor | None) -> BlockLists:
+    """The lists of tiles of `rows` queries, a divisor of the block; only ``alive [B, H, tiles, W]`` blocks, if given."""
+    parts = lists.block[0] // rows
+    counts, indices = (x.repeat_interleave(parts, 2)[:, :, :tiles] for x in (lists.counts, lists.indices))
+    if alive is not None:
+        counts, indices = _compacted(alive > 0, indices.expand(alive.shape))
+    return BlockLists(counts, indices, (rows, lists.block[1]))
+
+
+def transposed(lists: BlockLists, k_blocks: int) -> TransposedLists:
+    """The tiles of queries of each block of keys, ascending."""
+    batch, heads, _, width = lists.indices.shape
+    key = torch.where(_listed(lists.counts, lists.indices), lists.indices, k_blocks).flatten(2)
+    ordered, order = key.sort(dim=-1, stable=True)
+    bounds = torch.arange(k_blocks + 1, dtype=ordered.dtype, device=ordered.device).expand(batch, heads, -1)
+    starts = torch.searchsorted(ordered, bounds.contiguous(), out_int32=True)
+    return TransposedLists(starts, order.div(max(1, width), rounding_mode="floor").int())
+
+
+def broadcast_strides(x: Tensor) -> tuple[int, int]:
+    """Strides of B and H; 0 where the tensor has one entry for all."""
+    return tuple(0 if size == 1 else stride for size, stride in zip(x.shape[:2], x.stride()[:2], strict=True))
+
+
+def _listed(counts: Tensor, indices: Tensor) -> Tensor:
+    """True where an entry of ``indices [..., W]`` counts."""
+    return torch.arange(indices.shape[-1], device=indices.device) < counts[..., None]
+
+
+def _compacted(kept: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """Counts and indices of the entries ``kept [..., W]``, in their order."""
+    width = indices.shape[-1]
+    # What is dropped is written to one more column, behind the row.
+    place = torch.where(kept, kept.cumsum(-1) - 1, width)
+    compact = indices.new_zeros((*indices.shape[:-1], width + 1)).scatter_(-1, place, indices)
+    return kept.sum(-1, dtype=torch.int32), compact[..., :width]

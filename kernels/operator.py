@@ -1,0 +1,179 @@
+"""The attention as a PyTorch operator, so that autograd, torch.compile and export see one node with a backward pass.
+
+Nothing here checks arguments. Triton is imported when its backend runs, and only then. The operators are registered by the
+parts of ``torch.library.custom_op``, whose own call would first import torch.compile: seconds, and 150 MB.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from . import gather
+from .block_mask import BlockMask
+from .lists import BlockLists, dense, joined, without_future
+from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
+from .visits import Visits
+
+
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    block_mask: BlockMask | None = None,
+    *,
+    alpha: float = 1.5,
+    scale: float | None = None,
+    causal: bool = False,
+    lengths: Tensor | None = None,
+    backend: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """What :func:`sparselib.kernels.block_sparse_entmax_attention` computes, with the same arguments, unchecked.
+
+    Returns
+    -------
+    output ``[B, H, Q, E]``
+        In the dtype of q; computed in float32 or better. Differentiable in q, k and v.
+    tau ``[B, H, Q]``
+        The threshold of each query, infinite if it sees no key; without gradient.
+
+    Raises
+    ------
+    ValueError
+        If a score overflows (gather: Triton's output is NaN there), or if tensors on CPU shall go to compiled Triton kernels.
+    """
+    if backend is None:
+        backend = "triton" if q.is_cuda else "gather"
+    counts, indices = (None, None) if block_mask is None else joined(block_mask.lists())
+    block = (DENSE_BLOCK, DENSE_BLOCK) if block_mask is None else block_mask.block_size
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    output, tau, _ = _operator(q, k, v, counts, indices, lengths, *block, float(alpha), float(scale), causal, backend)
+    return output, tau.detach()
+
+
+def _attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    counts: Tensor | None,
+    indices: Tensor | None,
+    lengths: Tensor | None,
+    q_block: int,
+    k_block: int,
+    alpha: float,
+    scale: float,
+    causal: bool,
+    backend: str,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Output, tau, and what the Triton backend keeps of its visits for the backward pass; empty for others."""
+    rules = {"alpha": alpha, "scale": scale}
+    if backend == "gather":
+        visits = _visits(q, k, counts, indices, lengths, (q_block, k_block), causal)
+        output, tau = gather.forward(q, k, v, visits, **rules)
+        return output.contiguous(), tau.contiguous(), q.new_empty(0, dtype=torch.int8)
+    lists = _lists(q, k, counts, indices, (q_block, k_block), causal)
+    from . import triton_forward, triton_tiles
+
+    triton_tiles.check_device(q)
+    return triton_forward.forward(q, k, v, lists, lengths, _sizes(q, v, lists.block), causal=causal, **rules)
+
+
+def _gradients(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    output: Tensor,
+    tau: Tensor,
+    alive: Tensor,
+    counts: Tensor | None,
+    indices: Tensor | None,
+    lengths: Tensor | None,
+    q_block: int,
+    k_block: int,
+    alpha: float,
+    scale: float,
+    causal: bool,
+    backend: str,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of q, k and v."""
+    rules = {"alpha": alpha, "scale": scale}
+    if backend == "gather":
+        visits = _visits(q, k, counts, indices, lengths, (q_block, k_block), causal)
+        return tuple(x.contiguous() for x in gather.backward(grad, q, k, v, tau, visits, **rules))
+    lists = _lists(q, k, counts, indices, (q_block, k_block), causal)
+    from . import triton_backward
+
+    saved = (x.contiguous() for x in (output, tau, alive))
+    sizes = _sizes(q, v, lists.block)
+    return triton_backward.backward(grad, q, k, v, *saved, lists, lengths, sizes, causal=causal, **rules)
+
+
+def _fake_attention(q, k, v, counts, indices, lengths, q_block, k_block, alpha, scale, causal, backend):
+    tau = q.new_empty(q.shape[:3], dtype=torch.promote_types(q.dtype, torch.float32))
+    alive = (0,)
+    if backend == "triton":
+        width = -(-k.shape[2] // k_block) if indices is None else indices.shape[-1]
+        alive = alive_shape(q.shape, width, _sizes(q, v, (q_block, k_block)), alpha)
+    return q.new_empty((*q.shape[:3], v.shape[-1])), tau, q.new_empty(alive, dtype=torch.int8)
+
+
+def _fake_gradients(grad, q, k, v, *_):
+    return tuple(x.new_empty(x.shape) for x in (q, k, v))
+
+
+def _save(ctx, inputs, output) -> None:
+    q, k, v, counts, indices, lengths, *ctx.rules = inputs
+    ctx.save_for_backward(q, k, v, *output, counts, indices, lengths)
+
+
+def _differentiate(ctx, grad: Tensor, *_) -> tuple:
+    gradients = _backward_operator(grad, *ctx.saved_tensors, *ctx.rules)
+    return *gradients, *[None] * (3 + len(ctx.rules))
+
+
+def _refuse(ctx, *_) -> None:
+    raise NotImplementedError("block-sparse entmax attention has no second derivatives")
+
+
+def _visits(
+    q: Tensor,
+    k: Tensor,
+    counts: Tensor | None,
+    indices: Tensor | None,
+    lengths: Tensor | None,
+    block: tuple,
+    causal: bool,
+) -> Visits:
+    visited = None if indices is None else BlockLists(counts, indices, block)
+    lengths = None if lengths is None else lengths.long()
+    return Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), visited, causal, lengths, q.device)
+
+
+def _lists(
+    q: Tensor, k: Tensor, counts: Tensor | None, indices: Tensor | None, block: tuple[int, int], causal: bool
+) -> BlockLists:
+    if indices is None:
+        blocks = tuple(-(-n // size) for n, size in zip((q.shape[2], k.shape[2]), block, strict=True))
+        lists = dense(blocks, block, q.device)
+    else:
+        lists = BlockLists(counts, indices, block)
+    return without_future(lists) if causal else lists
+
+
+def _sizes(q: Tensor, v: Tensor, block: tuple[int, int]) -> TileSizes:
+    return tile_sizes(block, max(q.shape[-1], v.shape[-1]), q.dtype)
+
+
+def _registered(name: str, function: Callable, fake: Callable) -> torch._ops.OpOverload:
+    """The operator ``sparselib::name`` on every device; a function with annotations is its schema."""
+    torch.library.define(f"sparselib::{name}", torch.library.infer_schema(function, mutates_args=()))
+    torch.library.impl(f"sparselib::{name}", "default", function)
+    torch.library.register_fake(f"sparselib::{name}", fake)
+    return getattr(torch.ops.sparselib, name).default
+
+
+_operator = _registered("block_sparse_entmax", _attention, _fake_attention)
+_backward_operator = _registered("block_sparse_entmax_backward", _gradients, _fake_gradients)
+torch.library.register_autograd("sparselib::block_sparse_entmax", _differentiate, setup_context=_save)
+torch.library.register_autograd("sparselib::block_sparse_entmax_backward", _refuse)

@@ -1,0 +1,201 @@
+"""Forward pass of block-sparse entmax attention in Triton.
+
+A program has a tile of queries, and sweeps over the keys that it visits without keeping a score: once for a lower bound of its
+thresholds that is already close, once or a few times to make them exact, and once to weigh the values. Softmax takes one sweep.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .lists import BlockLists, broadcast_strides
+from .tile_sizes import TileSizes, alive_shape, padded
+from .triton_entmax import (
+    GENERAL,
+    LOG2_E,
+    LOWEST,
+    SOFTMAX,
+    kind_of,
+    maximum,
+    online_step,
+    refined,
+    statistics,
+    tolerance_of,
+    weights,
+)
+from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast
+
+#: Sweeps that refine a threshold, at most; two or three are usual.
+MOST_SWEEPS = 12
+
+
+@triton.jit
+def _scores(
+    q, k_ptr, list_ptr, step, count, seen, key_limit, factor, stride_n, stride_d,
+    D: tl.constexpr, TILE_D: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
+    EVEN: tl.constexpr, MASKED: tl.constexpr, UPCAST: tl.constexpr,
+):  # fmt: skip
+    """A step's scores ``[ROW_TILE, KEY_STEP]``, ``-inf`` for keys that are not below `seen` of their row, and its keys."""
+    start, local = listed_tile(list_ptr, step, count, K_BLOCK, KEY_STEP)
+    k = load_tile(k_ptr, start, local, key_limit, stride_n, stride_d, D, TILE_D, EVEN)
+    x = product(q, tl.trans(k), UPCAST) * factor
+    if MASKED:
+        x = tl.where((start + local)[None, :] < seen[:, None], x, float("-inf"))
+    return x, start, local
+
+
+@triton.jit
+def _forward(
+    q_ptr, k_ptr, v_ptr, output_ptr, tau_ptr, alive_ptr, counts_ptr, indices_ptr, lengths_ptr,
+    q_sb, q_sh, q_sn, q_sd, k_sb, k_sh, k_sn, k_sd, v_sb, v_sh, v_sn, v_sd,
+    counts_sb, counts_sh, indices_sb, indices_sh, indices_sq,
+    heads, group, queries, keys, tiles, width, factor, power, tolerance,
+    D: tl.constexpr, E: tl.constexpr, TILE_D: tl.constexpr, TILE_E: tl.constexpr,
+    ROWS: tl.constexpr, ROW_TILE: tl.constexpr, PARTS: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
+    KIND: tl.constexpr, CAUSAL: tl.constexpr, EVEN: tl.constexpr, UPCAST: tl.constexpr, SWEEPS: tl.constexpr,
+):  # fmt: skip
+    tile = tl.program_id(0) % tiles
+    if CAUSAL:
+        tile = tiles - 1 - tile  # the longest lists first
+    batch = (tl.program_id(0) // tiles // heads).to(tl.int64)
+    head = (tl.program_id(0) // tiles % heads).to(tl.int64)
+    limit = queries
+    key_limit = keys
+    if lengths_ptr is not None:
+        limit = tl.load(lengths_ptr + batch).to(tl.int32)
+        key_limit = limit
+    row = tile * ROWS + tl.arange(0, ROW_TILE)
+    owned = (tl.arange(0, ROW_TILE) < ROWS) & (row < queries)
+    sees = owned & (row < limit)
+    seen = tl.where(sees, key_limit, 0)  # a row sees the keys before this one
+    if CAUSAL:
+        seen = tl.where(sees, tl.minimum(row + 1, key_limit), 0)
+    MASKED: tl.constexpr = CAUSAL or not EVEN
+
+    q_block = tile // PARTS
+    count = tl.load(counts_ptr + batch * counts_sb + head * counts_sh + q_block)
+    count = tl.where(tile * ROWS < limit, count, 0)
+    steps = tl.cdiv(count * K_BLOCK, KEY_STEP)
+    list_ptr = indices_ptr + batch * indices_sb + head * indices_sh + q_block.to(tl.int64) * indices_sq
+    k_base = k_ptr + batch * k_sb + head // group * k_sh
+    v_base = v_ptr + batch * v_sb + head // group * v_sh
+    q = load_tile(
+        q_ptr + batch * q_sb + head * q_sh, tile * ROWS, tl.arange(0, ROW_TILE), queries, q_sn, q_sd, D, TILE_D, False
+    )
+    first = (batch * heads + head) * queries
+    accumulated = tl.zeros([ROW_TILE, TILE_E], tl.float32)
+
+    if KIND == SOFTMAX:
+        largest = tl.full([ROW_TILE], LOWEST, tl.float32)
+        total = tl.zeros([ROW_TILE], tl.float32)
+        for step in range(0, steps):
+            x, start, local = _scores(
+                q, k_base, list_ptr, step, count, seen, key_limit, factor, k_sn, k_sd,
+                D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
+            )  # fmt: skip
+            raised = maximum(largest, tl.max(x, 1))
+            shrunk = tl.exp2((largest - raised) * LOG2_E)
+            p = tl.exp2((x - raised[:, None]) * LOG2_E)
+            total = total * shrunk + tl.sum(p, 1)
+            v = load_tile(v_base, start, local, key_limit, v_sn, v_sd, E, TILE_E, EVEN)
+            accumulated = accumulated * shrunk[:, None] + product(p.to(v.dtype), v, UPCAST)
+            largest = raised
+        accumulated = tl.where(total == 0, 0.0, 1 / total)[:, None] * accumulated
+        tau = largest + tl.log2(total) / LOG2_E
+        tau = tl.where(sees & (total != 0), tau, float("inf"))
+    else:
+        tau = tl.full([ROW_TILE], LOWEST, tl.float32)
+        norm = tl.zeros([ROW_TILE], tl.float32)
+        slope = tl.zeros([ROW_TILE], tl.float32)
+        for step in range(0, steps):
+            x, start, local = _scores(
+                q, k_base, list_ptr, step, count, seen, key_limit, factor, k_sn, k_sd,
+                D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
+            )  # fmt: skip
+            tau, norm, slope = online_step(tau, norm, slope, x, power, KIND)
+
+        sees = sees & (tau != LOWEST)
+        lower = tau
+        size = tl.full([ROW_TILE], -1.0, tl.float32)
+        sweep = 0
+        unsettled = tl.max(sees.to(tl.int32), 0)
+        while (sweep < SWEEPS) & (unsettled > 0):
+            support = tl.zeros([ROW_TILE], tl.float32)
+            below = tl.zeros([ROW_TILE], tl.float32)
+            total = tl.zeros([ROW_TILE], tl.float32)
+            for step in range(0, steps):
+                x, start, local = _scores(
+                    q, k_base, list_ptr, step, count, seen, key_limit, factor, k_sn, k_sd,
+                    D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
+                )  # fmt: skip
+                tile_support, tile_below, tile_total = statistics(x, tau, power, KIND)
+                support += tile_support
+                below += tile_below
+                total += tile_total
+            tau, lower = refined(tau, lower, support, below, total, power, KIND)
+            moved = tl.abs(total - 1) > tolerance
+            if KIND != GENERAL:
+                # Supports of two thresholds are nested: of the same size, they are the same, and the closed form is exact.
+                moved = moved & (support != size)
+            size = support
+            unsettled = tl.max((moved & sees).to(tl.int32), 0)
+            sweep += 1
+
+        tau = tl.where(sees, tau, float("inf"))
+        for step in range(0, steps):
+            x, start, local = _scores(
+                q, k_base, list_ptr, step, count, seen, key_limit, factor, k_sn, k_sd,
+                D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
+            )  # fmt: skip
+            p, _ = weights(x, tau[:, None], power, KIND)
+            v = load_tile(v_base, start, local, key_limit, v_sn, v_sd, E, TILE_E, EVEN)
+            accumulated += product(p.to(v.dtype), v, UPCAST)
+            # Several keys may write to the flag of their block, all of them the same 1; NaN counts as alive.
+            offset = step * KEY_STEP + tl.arange(0, KEY_STEP)
+            flags = alive_ptr + ((batch * heads + head) * tiles + tile) * width + offset // K_BLOCK
+            living = (tl.sum(p, 0) != 0) & (offset < count * K_BLOCK)
+            tl.store(flags, tl.full([KEY_STEP], 1, tl.int8), mask=living)
+
+    tl.store(tau_ptr + first + row, tau, mask=owned)
+    store_tile(output_ptr + first * E, accumulated, row, owned, E, TILE_E)
+
+
+def forward(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    lists: BlockLists,
+    lengths: Tensor | None,
+    sizes: TileSizes,
+    *,
+    alpha: float,
+    scale: float,
+    causal: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Output ``[B, H, Q, E]``, tau ``[B, H, Q]`` in float32, and int8 flags of listed blocks with a nonzero weight.
+
+    Flags are ``[B, H, tiles, W]`` by tile of ``sizes.rows`` queries and place in the list, or empty for softmax, where no
+    weight is 0. Two runs give the same bytes: nothing is added up in an order that could change.
+    """
+    (b, h, n, d), (keys, e) = q.shape, v.shape[2:]
+    output = torch.empty((b, h, n, e), dtype=q.dtype, device=q.device)
+    tau = torch.empty((b, h, n), dtype=torch.float32, device=q.device)
+    width = lists.indices.shape[-1]
+    alive = torch.zeros(alive_shape(q.shape, width, sizes, alpha), dtype=torch.int8, device=q.device)
+    tiles, kind = -(-n // sizes.rows), kind_of(alpha)
+    even = lengths is None and keys % lists.block[1] == 0 and lists.block[1] % sizes.key_step == 0
+    if b * h * tiles:
+        with torch.cuda.device_of(q):
+            _forward[(b * h * tiles,)](
+                q, k, v, output, tau, alive, lists.counts, lists.indices, lengths,
+                *q.stride(), *k.stride(), *v.stride(), *broadcast_strides(lists.counts),
+                *broadcast_strides(lists.indices), lists.indices.stride(2), h, h // k.shape[1], n, keys, tiles, width,
+                scale if alpha == 1 else scale * (alpha - 1), 1.0 if alpha == 1 else 1 / (alpha - 1),
+                tolerance_of(kind, q.dtype),
+                D=d, E=e, TILE_D=padded(d), TILE_E=padded(e), ROWS=sizes.rows, ROW_TILE=sizes.row_tile,
+                PARTS=lists.block[0] // sizes.rows, K_BLOCK=lists.block[1], KEY_STEP=sizes.key_step, KIND=kind,
+                CAUSAL=causal, EVEN=even, UPCAST=upcast(q), SWEEPS=MOST_SWEEPS,
+                num_warps=sizes.warps, num_stages=sizes.stages,
+            )  # fmt: skip
+    return output, tau, alive

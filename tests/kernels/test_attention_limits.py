@@ -1,0 +1,72 @@
+"""The arithmetic of the GPU benchmark, and what it says without a GPU."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from sparselib.paths import ROOT
+
+spec = importlib.util.spec_from_file_location("attention_limits", ROOT / "benchmarks" / "attention_limits.py")
+limits = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(limits)
+
+SETTING = {
+    "n": 1024,
+    "batch": 2,
+    "heads": 4,
+    "dimension": 64,
+    "causal": False,
+    "block": 64,
+    "part": "both",
+    "megabytes": 1,
+}
+
+
+def row(attention, density, milliseconds, **changes):
+    return SETTING | {"attention": attention, "density": density, "milliseconds": milliseconds} | changes
+
+
+def test_limit_counts_the_products_of_visited_blocks():
+    flops = 2 * 4 * 1024**2 * 64 * 2  # one product over all pairs
+    assert limits.limit_milliseconds(row("ours", 1.0, 1), flops) == pytest.approx(7e3)
+    assert limits.limit_milliseconds(row("ours", 0.1, 1, part="forward", causal=True), flops) == pytest.approx(100)
+    limited = limits.with_limits([row("ours", 1.0, 14e3), row("flex", 0.1, None)], flops)
+    assert [x["share_of_limit"] for x in limited] == [pytest.approx(0.5)]
+
+
+def test_targets_compare_equal_settings_only():
+    rows = [
+        row("ours", 0.1, 2.0),
+        row("ours", 0.1, 1.0, part="forward"),
+        row("sdpa", 1.0, 9.0, block=None),
+        row("flex", 0.1, 1.0),
+        row("flex", 0.1, 1.0, block=128),
+        row("adasplash-2", 1.0, None, block=None),
+        row("sdpa", 1.0, 9.0, block=None, causal=True),
+    ]
+    found = {x["peer"]: (x["ratio"], x["met"]) for x in limits.compared_with_targets(rows)}
+    assert found == {"sdpa": (4.5, True), "flex": (0.5, False)}
+    assert len(limits.compared_with_targets(rows)) == 2
+
+
+@pytest.mark.parametrize(("peer", "expected"), [(0.5, None), (1.0, 0.1), (2.5, 0.3), (5.25, 0.75), (9.0, 1.0)])
+def test_break_even_density(peer, expected):
+    found = limits.break_even_density([1.0, 0.1, 0.5], [6.5, 1.0, 4.0], peer)
+    assert found == (expected if expected is None else pytest.approx(expected))
+
+
+def test_break_even_points_take_dense_peers():
+    rows = [row("ours", 0.1, 1.0), row("ours", 1.0, 10.0), row("sdpa", 1.0, 5.5, block=None), row("flex", 0.1, 1.0)]
+    (point,) = limits.break_even_points(rows)
+    assert (point["peer"], point["density"]) == ("sdpa", pytest.approx(0.55))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_without_a_gpu_it_says_so():
+    script = ROOT / "benchmarks" / "attention.py"
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stdout.strip() == "benchmarks/attention.py needs a CUDA device, and there is none"

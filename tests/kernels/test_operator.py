@@ -1,0 +1,95 @@
+"""The operator under PyTorch's own checks, compiled, and with a backend chosen."""
+
+import shutil
+
+import pytest
+import torch
+
+from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.kernels.operator import _operator
+
+#: Inductor compiles C++ for the CPU.
+COMPILER = "inductor" if shutil.which("g++") else "aot_eager"
+
+
+def drawn(n=40, d=16, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(1, 2, n, d, generator=generator).to(dtype).requires_grad_() for _ in range(3)]
+
+
+def drawn_mask(n=40):
+    blocks = -(-n // 16)
+    dense = torch.rand(1, 2, blocks, blocks, generator=torch.Generator().manual_seed(0)) < 0.6
+    return BlockMask.from_dense(dense, 16, n)
+
+
+def lists(mask):
+    return (None, None) if mask is None else (mask.kv_num_blocks, mask.kv_indices)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+@pytest.mark.parametrize("mask", [None, drawn_mask()])
+@pytest.mark.parametrize("backend", ["gather", "triton"])
+def test_pytorchs_checks_of_operators(backend, mask, alpha):
+    if backend == "triton":
+        pytest.importorskip("triton")
+    lengths = torch.tensor([35], dtype=torch.int32)
+    torch.library.opcheck(_operator, (*drawn(), *lists(mask), lengths, 16, 16, alpha, 0.25, True, backend))
+
+
+@pytest.mark.parametrize("mask", [None, drawn_mask()])
+@pytest.mark.parametrize("backend", ["gather", "triton"])
+def test_compiled_is_the_same(backend, mask):
+    """Without a break of the graph, through the whole of the compiler where it finds its own."""
+    if backend == "triton":
+        pytest.importorskip("triton")
+    inputs = drawn()
+
+    def function(q, k, v):
+        lengths = torch.tensor([35])
+        return block_sparse_entmax_attention(q * 2, k, v, mask, causal=True, lengths=lengths, backend=backend).relu()
+
+    outputs = [f(*inputs) for f in (function, torch.compile(function, fullgraph=True, backend=COMPILER))]
+    gradients = [torch.autograd.grad(output.square().sum(), inputs) for output in outputs]
+    torch.testing.assert_close((outputs[0], *gradients[0]), (outputs[1], *gradients[1]), rtol=0, atol=0)
+
+
+def test_backends_agree():
+    pytest.importorskip("triton")
+    outputs = [block_sparse_entmax_attention(*drawn(), drawn_mask(), backend=x) for x in (None, "gather", "triton")]
+    assert torch.equal(outputs[0], outputs[1])
+    torch.testing.assert_close(outputs[1], outputs[2])
+
+
+def test_two_runs_give_the_same_bytes():
+    inputs = drawn(300)
+    gradients = [
+        torch.autograd.grad(block_sparse_entmax_attention(*inputs, drawn_mask(300)).sum(), inputs) for _ in range(2)
+    ]
+    assert all(torch.equal(x, y) for x, y in zip(*gradients, strict=True))
+
+
+def test_second_derivatives_are_refused():
+    inputs = drawn()
+    (dq,) = torch.autograd.grad(block_sparse_entmax_attention(*inputs).square().sum(), inputs[:1], create_graph=True)
+    with pytest.raises(NotImplementedError, match="second derivatives"):
+        dq.sum().backward()
+
+
+def test_unknown_backends_are_refused():
+    with pytest.raises(ValueError, match="backend: 'cuda'"):
+        block_sparse_entmax_attention(*drawn(), backend="cuda")
+
+
+def test_triton_has_no_float64():
+    with pytest.raises(ValueError, match="float64"):
+        block_sparse_entmax_attention(*drawn(dtype=torch.float64), backend="triton")
+
+
+def test_compiled_triton_cannot_run_on_a_cpu(monkeypatch):
+    pytest.importorskip("triton")
+    from sparselib.kernels import triton_tiles
+
+    monkeypatch.setattr(triton_tiles, "INTERPRETED", False)
+    with pytest.raises(ValueError, match=r"on cpu.*TRITON_INTERPRET"):
+        block_sparse_entmax_attention(*drawn(), backend="triton")

@@ -1,0 +1,212 @@
+"""The Triton kernels against their twin: interpreted on a CPU, all combinations only on a GPU."""
+
+from itertools import product
+
+import pytest
+import torch
+
+from sparselib.kernels import BlockMask
+from sparselib.kernels.operator import attend
+from sparselib.kernels.reference import block_sparse_entmax_attention_reference
+
+pytest.importorskip("triton")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ALPHAS = [1, 1.25, 1.5, 2]
+LENGTHS = [1, 63, 64, 65, 127, 129, 300]
+gpu = pytest.mark.gpu
+needs_gpu = pytest.mark.skipif(
+    DEVICE == "cpu", reason="all combinations take too long in the interpreter: no CUDA device"
+)
+
+
+def drawn(n, d=16, *, heads=2, kv_heads=None, batch=1, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(n + d)
+    shapes = [(batch, heads, n, d), *[(batch, kv_heads or heads, n, d)] * 2]
+    return [torch.randn(x, generator=generator).mul_(1.5).to(DEVICE, dtype) for x in shapes]
+
+
+def drawn_mask(n, block, *, batch=1, heads=2, density=0.4):
+    """Per-head blocks, among them a row that visits nothing and one that visits everything."""
+    q_block, k_block = (block, block) if isinstance(block, int) else block
+    shape = (batch, heads, -(-n // q_block), -(-n // k_block))
+    dense = torch.rand(shape, generator=torch.Generator().manual_seed(n)) < density
+    dense[0, 0, 0] = False
+    dense[-1, -1, -1] = True
+    return BlockMask.from_dense(dense, (q_block, k_block), n).to(DEVICE)
+
+
+def results(function, inputs, upstream, mask, **rules):
+    """Output, tau, and the gradients of q, k and v."""
+    leaves = [x.detach().requires_grad_() for x in inputs]
+    output, tau = function(*leaves, mask, **rules)
+    return output.detach(), tau, *torch.autograd.grad(output, leaves, upstream.to(output.dtype))
+
+
+def agrees(inputs, mask=None, **rules):
+    """All errors are at most twice those of plain PyTorch in the same dtype, and a few roundings."""
+    q, _, v = inputs
+    shape = (*q.shape[:3], v.shape[-1])
+    upstream = torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(DEVICE, q.dtype)
+    found = results(attend, inputs, upstream, mask, backend="triton", **rules)
+    twin = block_sparse_entmax_attention_reference
+    plain = results(twin, inputs, upstream, mask, **rules)
+    exact = results(twin, [x.double() for x in inputs], upstream.double(), mask, **rules)
+    for name, mine, pytorchs, truth in zip(("output", "tau", "dq", "dk", "dv"), found, plain, exact, strict=True):
+        assert mine.dtype == (torch.float32 if name == "tau" else q.dtype)
+        finite = truth.isfinite()
+        assert torch.equal(mine[~finite].double(), truth[~finite]), name
+        error, allowed = ((x[finite] - truth[finite]).abs() for x in (mine, pytorchs))
+        if finite.any():
+            rounding = 8 * torch.finfo(mine.dtype).eps * truth[finite].abs().max()
+            assert error.max() <= 2 * allowed.max() + rounding, name
+    return found
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "alpha", "block"),
+    [
+        (1, 16, 1.5, 64),
+        (63, 64, 1.5, 64),
+        (64, 32, 2, 16),
+        (65, 16, 1.25, 64),
+        (127, 128, 1, 32),
+        (63, 16, 1.5, 4),
+        (129, 128, 1.5, 64),
+        (129, 64, 2, 128),
+        (129, 32, 1.25, 20),
+        (300, 64, 1.5, 128),
+        (300, 16, 1, 64),
+    ],
+)
+def test_lengths_dimensions_and_blocks(n, d, alpha, block):
+    agrees(drawn(n, d), drawn_mask(n, block), alpha=alpha)
+
+
+@gpu
+@needs_gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(("n", "d", "alpha"), list(product(LENGTHS, [16, 32, 64, 128], ALPHAS)))
+def test_all_lengths_and_dimensions(n, d, alpha, dtype):
+    for block, causal in product((None, 16, 64), (False, True)):
+        agrees(drawn(n, d, dtype=dtype), block and drawn_mask(n, block), alpha=alpha, causal=causal)
+
+
+@gpu
+@needs_gpu
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("block", [1, 2, 4, 8, 16, 20, 32, 64, 96, 128, 256, (16, 64), (128, 32), (3, 20)])
+def test_all_blocks(block, alpha):
+    lengths = torch.tensor([300, 97], device=DEVICE)
+    for dtype, d in ((torch.float32, 40), (torch.float16, 64), (torch.bfloat16, 256)):
+        inputs = drawn(300, d, batch=2, heads=4, kv_heads=2, dtype=dtype)
+        agrees(inputs, drawn_mask(300, block, batch=2, heads=4), alpha=alpha)
+        agrees(inputs, drawn_mask(300, block, heads=1), alpha=alpha, causal=True, lengths=lengths)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_dense_and_causal(alpha):
+    agrees(drawn(130, heads=1), alpha=alpha, causal=True)
+
+
+@pytest.mark.parametrize("alpha", [1, 1.5])
+@pytest.mark.parametrize("block", [None, 16, (8, 40)])
+def test_lengths_of_a_batch(block, alpha):
+    mask = block and drawn_mask(70, block, heads=1)
+    lengths = torch.tensor([70, 33, 0], device=DEVICE)
+    output, tau, *_ = agrees(drawn(70, batch=3, heads=1), mask, alpha=alpha, causal=True, lengths=lengths)
+    padded = (torch.arange(70, device=DEVICE) >= lengths[:, None, None]).expand(tau.shape)
+    assert (output[padded] == 0).all()
+    assert tau[padded].isposinf().all()
+
+
+@pytest.mark.parametrize("alpha", [1, 1.5])
+@pytest.mark.parametrize("kv_heads", [1, 2])
+def test_grouped_heads(kv_heads, alpha):
+    agrees(drawn(65, heads=4, kv_heads=kv_heads), drawn_mask(65, 32, heads=4), alpha=alpha)
+
+
+def test_masks_of_each_batch_entry():
+    agrees(drawn(33, batch=2), drawn_mask(33, 8, batch=2))
+
+
+@pytest.mark.parametrize("block", [1, (2, 7), (32, 16), (16, 64), (192, 96)])
+def test_block_sizes(block):
+    n = {1: 20, (2, 7): 40}.get(block, 97)
+    agrees(drawn(n, heads=1), drawn_mask(n, block, heads=1), causal=block == (2, 7))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(dtype, alpha):
+    agrees(drawn(129, 32, heads=1, dtype=dtype), drawn_mask(129, 64, heads=1, density=0.8), alpha=alpha)
+
+
+def test_dimensions_that_are_no_powers_of_two_and_more_keys_than_queries():
+    q, k, v = drawn(100, 40)
+    dense = torch.rand(1, 2, 4, 13, generator=torch.Generator().manual_seed(0)) < 0.5
+    agrees([q[:, :, :30], k, v[..., :5]], BlockMask.from_dense(dense, 8, (30, 100)).to(DEVICE), scale=-0.3)
+    agrees([x[..., :1] for x in (q, k, v)], None)
+
+
+def test_non_contiguous_inputs():
+    transposed = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in drawn(65)]
+    strided = [x.repeat_interleave(2, -1)[..., ::2] for x in drawn(65)]
+    for inputs in (transposed, strided):
+        assert not inputs[0].is_contiguous()
+        agrees(inputs, drawn_mask(65, 16))
+
+
+def test_full_blocks_are_visited_too():
+    mask = drawn_mask(64, 16)
+    half = mask.to_dense() & (torch.arange(4, device=DEVICE) < 2)
+    first, second = (BlockMask.from_dense(x, 16, 64) for x in (half, mask.to_dense() & ~half))
+    split = BlockMask(first.kv_num_blocks, first.kv_indices, 16, 64, second.kv_num_blocks, second.kv_indices)
+    for mine, whole in zip(agrees(drawn(64), split), agrees(drawn(64), mask), strict=True):
+        assert torch.equal(mine, whole)
+
+
+@pytest.mark.parametrize("scores", ["equal", "one huge key", "ties"])
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2])
+def test_adversarial_scores(alpha, scores):
+    q, k, v = drawn(65, heads=1)
+    if scores == "equal":
+        k = torch.zeros_like(k)
+    elif scores == "ties":
+        k = k[:, :, :5].repeat(1, 1, 13, 1)
+    else:
+        k[:, :, 3] *= 100
+    agrees([q, k, v], drawn_mask(65, 16, heads=1, density=0.7), alpha=alpha)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("poisoned", [0, 1, 2])
+def test_nan_reaches_all_rows_that_see_it(poisoned, alpha):
+    inputs = drawn(40, heads=1)
+    inputs[poisoned][:, :, 20, 3] = float("nan")
+    output, _ = attend(*inputs, alpha=alpha, causal=True, backend="triton")
+    touched = output.isnan().any(-1).squeeze()
+    row = torch.arange(40, device=DEVICE)
+    if poisoned == 2:  # 0 * NaN is NaN: a value also reaches rows that see its neighbours, as in the twin
+        assert touched[row >= 20].all()
+    else:
+        assert torch.equal(touched, row == 20 if poisoned == 0 else row >= 20)
+
+
+def test_two_runs_give_the_same_bytes():
+    inputs, mask = drawn(65, kv_heads=1), drawn_mask(65, 32)
+    runs = [results(attend, inputs, inputs[0], mask, backend="triton") for _ in range(2)]
+    assert all(torch.equal(x, y) for x, y in zip(*runs, strict=True))
+
+
+def test_dead_blocks_are_found():
+    from sparselib.kernels.operator import _operator
+
+    q = torch.zeros(1, 1, 32, 16, device=DEVICE)
+    q[..., 0] = 1
+    k = torch.zeros_like(q)
+    k[..., :16, 0], k[..., 16:, 0] = 20, -20
+    mask = BlockMask.from_dense(torch.ones(1, 1, 2, 2, dtype=torch.bool), 16, 32).to(DEVICE)
+    lists = (mask.kv_num_blocks, mask.kv_indices)
+    alive = _operator(q, k, k, *lists, None, 16, 16, 1.5, 1.0, False, "triton")[2]
+    assert alive.tolist() == [[[[1, 0], [1, 0]]]]
