@@ -1,0 +1,241 @@
+"""Every check and timing of block-sparse entmax attention that needs a GPU, in under ten minutes, as one JSON file.
+
+python benchmarks/attention.py [--output FILE] [--seconds 540]
+
+Peers run in the same process on the same tensors: PyTorch's SDPA, FlexAttention with the same blocks, AdaSplash (`pip install
+adasplash`; its second version is causal only), and dense entmax in PyTorch where its scores fit. Masks are random blocks with
+their diagonal, made outside of the timed calls and timed apart. Without CUDA: one line, and exit status 2.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from attention_limits import break_even_points, compared_with_targets, with_limits
+
+from sparselib import attention, entmax15
+from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.kernels.operator import attend
+from sparselib.kernels.reference import block_sparse_entmax_attention_reference
+
+TOKENS, HEADS = 32_768, 16
+LENGTHS = (8192, 32_768, 2048, 16_384, 4096)  # in order of interest, should time run out
+DENSITIES = (1.0, 0.5, 0.25, 0.1, 0.05)
+DENSE_ENTMAX_MOST = 2048
+PACKAGES = ("torch", "triton", "adasplash", "entmax")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, help="by default benchmarks/results/attention-<name of the GPU>.json")
+    parser.add_argument("--seconds", type=float, default=540, help="no measurement starts later than this")
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("benchmarks/attention.py needs a CUDA device, and there is none")
+        sys.exit(2)
+    name = re.sub(r"\W+", "-", torch.cuda.get_device_name()).lower()
+    output = arguments.output or Path(__file__).parent / "results" / f"attention-{name}.json"
+    deadline = time.monotonic() + arguments.seconds
+    report = {"hardware": hardware(), "correctness": [], "chip": chip(), "rows": [], "stopped_early": False}
+    for part, measurements in (("correctness", correctness()), ("rows", timings())):
+        for row in measurements:
+            print(json.dumps(row), flush=True)
+            report[part].append(row)
+            write(report, output)
+            if time.monotonic() > deadline:
+                report["stopped_early"] = True
+                break
+    write(report | conclusions(report), output)
+    print(f"written to {output}")
+
+
+def write(report: dict, path: Path) -> None:
+    """The report so far, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(report, indent=1) + "\n")
+    os.replace(partial, path)
+
+
+def conclusions(report: dict) -> dict:
+    """The rows with their limits, in place of those without, and what follows from them."""
+    timed = [row for row in report["rows"] if row["part"] in ("forward", "both")]
+    limited = with_limits(timed, report["chip"]["bf16_flops_per_second"])
+    rest = [row for row in report["rows"] if row not in timed or row["milliseconds"] is None]
+    return {"rows": limited + rest, "targets": compared_with_targets(limited), "break_even": break_even_points(limited)}
+
+
+def hardware() -> dict:
+    """What it ran on: names, and versions of what is installed."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    driver = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip().splitlines()
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "driver": driver[0] if driver else "unknown",
+        "cuda": torch.version.cuda,
+        "python": sys.version.split()[0],
+        "versions": versions,
+    }
+
+
+def median_milliseconds(function: Callable) -> float:
+    from triton.testing import do_bench
+
+    return do_bench(function, warmup=20, rep=80, return_mode="median")
+
+
+def chip() -> dict:
+    """The measured rate of bfloat16 products, and bytes read and written per second of a copy."""
+    size = 8192
+    x, y = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    source = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
+    target = torch.empty_like(source)
+    return {
+        "bf16_flops_per_second": 2e3 * size**3 / median_milliseconds(lambda: x @ y),
+        "copy_bytes_per_second": 2e3 * source.numel() / median_milliseconds(lambda: target.copy_(source)),
+    }
+
+
+def drawn(n: int, dimension: int, *, batch: int, heads: int = HEADS) -> list[torch.Tensor]:
+    generator = torch.Generator("cuda").manual_seed(0)
+    shape = (batch, heads, n, dimension)
+    return [
+        torch.randn(shape, generator=generator, device="cuda", dtype=torch.bfloat16).requires_grad_() for _ in range(3)
+    ]
+
+
+def drawn_mask(n: int, block: int, density: float, *, heads: int = HEADS) -> BlockMask:
+    """Random blocks of each head, with the diagonal: together of this density, or the diagonal alone if that is less."""
+    blocks = -(-n // block)
+    others = (density * blocks - 1) / (blocks - 1)
+    generator = torch.Generator("cuda").manual_seed(1)
+    chosen = torch.rand(1, heads, blocks, blocks, generator=generator, device="cuda") < others
+    return BlockMask.from_dense(chosen | torch.eye(blocks, device="cuda", dtype=torch.bool), block, n)
+
+
+def correctness() -> Iterator[dict]:
+    """Largest errors of output and gradients against the float64 twin, beside those of the twin in bfloat16."""
+    settings = (
+        (64, 1.5, False, 64),
+        (128, 1.5, True, 64),
+        (64, 1.5, True, None),
+        (64, 1.25, False, 16),
+        (64, 2.0, False, 128),
+    )
+    for dimension, alpha, causal, block in (*settings, (128, 1.0, True, 64)):
+        inputs = drawn(1000, dimension, batch=2, heads=4)
+        mask = block and drawn_mask(1000, block, 0.3, heads=4)
+        upstream = torch.randn_like(inputs[0])
+
+        def results(function, leaves, upstream=upstream, mask=mask, **rules):
+            output = function(*leaves, mask, **rules)[0]
+            return output, *torch.autograd.grad(output, leaves, upstream.to(output.dtype))
+
+        rules = {"alpha": alpha, "causal": causal}
+        twin = block_sparse_entmax_attention_reference
+        exact = results(twin, [x.detach().double().requires_grad_() for x in inputs], **rules)
+        row = {"dimension": dimension, "alpha": alpha, "causal": causal, "block": block}
+        for name, found in (("ours", results(attend, inputs, **rules)), ("pytorch", results(twin, inputs, **rules))):
+            errors = [(x.double() - y).abs().max().item() for x, y in zip(found, exact, strict=True)]
+            row[name] = dict(zip(("output", "dq", "dk", "dv"), errors, strict=True))
+        row["passed"] = all(row["ours"][x] <= 2 * row["pytorch"][x] for x in row["ours"])
+        yield row
+
+
+def timings() -> Iterator[dict]:
+    """All rows: sizes in order of interest; at each, ours at every density and the peers."""
+    for n in LENGTHS:
+        for dimension in (64, 128):
+            for causal in (False, True):
+                yield from at_size(n, dimension, causal)
+
+
+def at_size(n: int, dimension: int, causal: bool) -> Iterator[dict]:
+    batch = TOKENS // n
+    inputs = drawn(n, dimension, batch=batch)
+    size = {"n": n, "batch": batch, "heads": HEADS, "dimension": dimension, "causal": causal}
+    for block in (64, 128) if n == LENGTHS[0] else (64,):
+        for density in DENSITIES:
+            setting = size | {"block": block, "density": density}
+            mask = None
+            if density < 1:
+                mask = drawn_mask(n, block, density)
+                setting["listed_density"] = mask.density
+                if not causal:
+                    dense = mask.to_dense()
+                    building = median_milliseconds(lambda d=dense, b=block: BlockMask.from_dense(d, b, n))
+                    yield setting | {
+                        "attention": "mask",
+                        "part": "building",
+                        "milliseconds": building,
+                        "megabytes": None,
+                    }
+            yield from measured("ours", lambda q, k, v, m=mask: attend(q, k, v, m, causal=causal)[0], inputs, setting)
+            if mask is not None and not causal and n in LENGTHS[:2]:
+                yield from measured("flex", flex(mask), inputs, setting)
+    size |= {"block": None, "density": 1.0}
+    yield from measured("ours, checked", lambda *x: block_sparse_entmax_attention(*x, causal=causal), inputs, size)
+    for name, function in peers(causal, n).items():
+        yield from measured(name, function, inputs, size)
+
+
+def flex(mask: BlockMask) -> Callable:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    converted, compiled = mask.to_flex(), torch.compile(flex_attention, dynamic=False)
+    return lambda q, k, v: compiled(q, k, v, block_mask=converted)
+
+
+def peers(causal: bool, n: int) -> dict[str, Callable]:
+    """Dense attention of others, by name."""
+    found = {"sdpa": lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)}
+    if n <= DENSE_ENTMAX_MOST:
+        position = torch.arange(n, device="cuda")
+        seen = position <= position[:, None] if causal else None
+        found["entmax"] = lambda q, k, v: attention(q, k, v, seen, normalizer=entmax15)[0]
+    try:
+        import adasplash
+    except ImportError:
+        return found
+    found["adasplash-1"] = lambda q, k, v: adasplash.adasplash_v1(q, k, v, alpha=1.5, is_causal=causal)
+    if causal:
+        found["adasplash-2"] = adasplash.adasplash_v2
+    return found
+
+
+def measured(name: str, function: Callable, inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
+    """A row for the forward pass, and one for both passes; a peer that fails is a row with its error."""
+    upstream = torch.randn_like(inputs[0])
+    passes = {
+        "forward": lambda: function(*(x.detach() for x in inputs)),
+        "both": lambda: torch.autograd.grad(function(*inputs), inputs, upstream),
+    }
+    for part, run in passes.items():
+        row = setting | {"attention": name, "part": part, "milliseconds": None, "megabytes": None}
+        try:
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            run()
+            row["megabytes"] = (torch.cuda.max_memory_allocated() - before) / 2**20
+            row["milliseconds"] = median_milliseconds(run)
+        except Exception as error:  # peers fail in their own ways, and the others are still worth measuring
+            row["error"] = f"{type(error).__name__}: {error}"[:300]
+        yield row
+
+
+if __name__ == "__main__":
+    main()
