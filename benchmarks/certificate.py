@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sparselib.kernels import BlockMask
 from sparselib.kernels.certificate import Certificate, certify, exact
-from sparselib.kernels.gather import gather_attention
+from sparselib.kernels.operator import attend
 
 DIMENSION, BLOCK = 64, 64
 
@@ -62,10 +62,10 @@ def main() -> None:
     )
     for keys in ("independent", "drifting", "clusters, two to a block", "clusters"):
         q, k, v = drawn(keys, n)
-        dense_seconds, (_, tau) = timed(gather_attention, q, k, v)
-        seconds, (_, _, found) = timed(exact, gather_attention, q, k, v)
+        dense_seconds, (_, tau) = timed(attend, q, k, v)
+        seconds, (_, _, found) = timed(exact, attend, q, k, v)
         needed = of_edges(q, k, tau)
-        perfect: Certificate = certify(q, k, gather_attention(q, k, v, needed)[1], needed)
+        perfect: Certificate = certify(q, k, attend(q, k, v, needed)[1], needed)
         print(
             f"{keys:26s} {needed.density:9.1%} {found.share:13.1%} {found.rounds:7d} {seconds * 1e3:9.0f}"
             f" {dense_seconds * 1e3:9.0f} | {perfect.rows.double().mean():.1%} of rows"

@@ -1,9 +1,13 @@
 """The public function: checks its arguments, and runs the path of the device."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
+from . import certificate
 from .block_mask import BlockMask
+from .certificate import Certificate
 from .checks import fail_shapes
 from .operator import attend
 
@@ -25,7 +29,9 @@ def block_sparse_entmax_attention(
     causal: bool = False,
     lengths: Tensor | None = None,
     backend: str | None = None,
-) -> Tensor:
+    certify: bool = False,
+    exact: bool = False,
+) -> Tensor | tuple[Tensor, Certificate]:
     """Attention whose weights are alpha-entmax over the keys in the visited blocks; nothing else is computed.
 
     Parameters
@@ -46,11 +52,19 @@ def block_sparse_entmax_attention(
     backend : str, optional
         ``"gather"`` (PyTorch alone) or ``"triton"`` (not for float64); by default that of the device, gather on a CPU and
         Triton on a GPU. A backend that cannot run is an error, never a reason to take the other.
+    certify : bool
+        Also say which rows provably equal full entmax attention: the output comes with a
+        :class:`~sparselib.kernels.Certificate`.
+    exact : bool
+        Visit more blocks until every row is certified, beginning with those of `block_mask`; without one, with those that
+        promise the largest scores. Returns what `certify` returns. It pays where few blocks hold the large scores: on
+        unstructured keys nearly all are visited, which costs two to three times dense attention.
 
     Returns
     -------
     Tensor ``[B, H, Q, E]``
-        In the dtype of q. A query that sees no key has output 0 and gradient 0.
+        In the dtype of q. A query that sees no key has output 0 and gradient 0. Twice the same call gives the same bytes, and
+        so do its gradients.
 
     Raises
     ------
@@ -72,8 +86,13 @@ def block_sparse_entmax_attention(
     _check_backend(backend, q)
     if not torch.compiler.is_compiling():
         _check_numbers(q, k, v, lengths)
-    rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths, "backend": backend}
-    return attend(q, k, v, block_mask, **rules)[0]
+    rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
+    run = partial(attend, backend=backend, precise=certify or exact)
+    if exact:
+        output, _, found = certificate.exact(run, q, k, v, block_mask, **rules)
+        return output, found
+    output, tau = run(q, k, v, block_mask, **rules)
+    return (output, certificate.certify(q, k, tau, block_mask, **rules)) if certify else output
 
 
 def _check_tensors(q: Tensor, k: Tensor, v: Tensor) -> None:

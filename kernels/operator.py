@@ -27,8 +27,15 @@ def attend(
     causal: bool = False,
     lengths: Tensor | None = None,
     backend: str | None = None,
+    precise: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """What :func:`sparselib.kernels.block_sparse_entmax_attention` computes, with the same arguments, unchecked.
+
+    Parameters
+    ----------
+    precise : bool
+        Find thresholds of half precision as exactly as those of float32: what a certificate is built on. Triton otherwise stops
+        where the output cannot tell the difference.
 
     Returns
     -------
@@ -47,7 +54,8 @@ def attend(
     counts, indices = (None, None) if block_mask is None else joined(block_mask.lists())
     block = (DENSE_BLOCK, DENSE_BLOCK) if block_mask is None else block_mask.block_size
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    output, tau, _ = _operator(q, k, v, counts, indices, lengths, *block, float(alpha), float(scale), causal, backend)
+    numbers = (*block, float(alpha), float(scale), causal, backend, precise)
+    output, tau, _ = _operator(q, k, v, counts, indices, lengths, *numbers)
     return output, tau.detach()
 
 
@@ -64,6 +72,7 @@ def _attention(
     scale: float,
     causal: bool,
     backend: str,
+    precise: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Output, tau, and what the Triton backend keeps of its visits for the backward pass; empty for others."""
     rules = {"alpha": alpha, "scale": scale}
@@ -75,7 +84,8 @@ def _attention(
     from . import triton_forward, triton_tiles
 
     triton_tiles.check_device(q)
-    return triton_forward.forward(q, k, v, lists, lengths, _sizes(q, v, lists.block), causal=causal, **rules)
+    sizes = _sizes(q, v, lists.block)
+    return triton_forward.forward(q, k, v, lists, lengths, sizes, causal=causal, precise=precise, **rules)
 
 
 def _gradients(
@@ -95,6 +105,7 @@ def _gradients(
     scale: float,
     causal: bool,
     backend: str,
+    precise: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of q, k and v."""
     rules = {"alpha": alpha, "scale": scale}
@@ -109,7 +120,7 @@ def _gradients(
     return triton_backward.backward(grad, q, k, v, *saved, lists, lengths, sizes, causal=causal, **rules)
 
 
-def _fake_attention(q, k, v, counts, indices, lengths, q_block, k_block, alpha, scale, causal, backend):
+def _fake_attention(q, k, v, counts, indices, lengths, q_block, k_block, alpha, scale, causal, backend, precise):
     tau = q.new_empty(q.shape[:3], dtype=torch.promote_types(q.dtype, torch.float32))
     alive = (0,)
     if backend == "triton":

@@ -172,6 +172,7 @@ def forward(
     alpha: float,
     scale: float,
     causal: bool,
+    precise: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Output ``[B, H, Q, E]``, tau ``[B, H, Q]`` in float32, and int8 flags of listed blocks with a nonzero weight.
 
@@ -192,7 +193,7 @@ def forward(
                 *q.stride(), *k.stride(), *v.stride(), *broadcast_strides(lists.counts),
                 *broadcast_strides(lists.indices), lists.indices.stride(2), h, h // k.shape[1], n, keys, tiles, width,
                 scale if alpha == 1 else scale * (alpha - 1), 1.0 if alpha == 1 else 1 / (alpha - 1),
-                tolerance_of(kind, q.dtype),
+                tolerance_of(kind, torch.float32 if precise else q.dtype),
                 D=d, E=e, TILE_D=padded(d), TILE_E=padded(e), ROWS=sizes.rows, ROW_TILE=sizes.row_tile,
                 PARTS=lists.block[0] // sizes.rows, K_BLOCK=lists.block[1], KEY_STEP=sizes.key_step, KIND=kind,
                 CAUSAL=causal, EVEN=even, UPCAST=upcast(q), SWEEPS=MOST_SWEEPS,

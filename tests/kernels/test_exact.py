@@ -4,14 +4,14 @@ import pytest
 import torch
 from dense import ALPHAS, KINDS, RULES, allowed_pairs, drawn, drawn_mask, missed, oracle, token_mask
 
-from sparselib.kernels import BlockMask
+from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.kernels.certificate import exact
-from sparselib.kernels.gather import gather_attention
+from sparselib.kernels.operator import attend
 
 
 def needed(q, k, v, mask, **rules):
     """Output, certificate and weights of exact attention that begins with `mask`; every edge lies in a visited block."""
-    output, tau, certificate = exact(gather_attention, q, k, v, mask, **rules)
+    output, tau, certificate = exact(attend, q, k, v, mask, **rules)
     expected, weights = oracle(q, k, v, **rules)
     assert certificate.rows.all()
     assert not missed(weights, certificate.block_mask, q, k).any()
@@ -85,7 +85,7 @@ def test_exact_in_low_precision(kind, dtype):
     q, k, v = drawn(kind, dtype=dtype)
     output, _, _, expected, _ = needed(q, k, v, None, alpha=1.5)
     assert output.dtype == dtype
-    dense = gather_attention(q, k, v, alpha=1.5)[0]
+    dense = attend(q, k, v, alpha=1.5)[0]
     torch.testing.assert_close(output, dense)
     assert (output - expected).abs().max() <= 1.01 * (dense - expected).abs().max() + torch.finfo(dtype).eps
 
@@ -109,9 +109,7 @@ def test_more_keys_than_queries():
 def test_gradients_of_exact_are_those_of_dense_attention(kind):
     leaves = [x.requires_grad_() for x in drawn(kind, n=65)]
     upstream = torch.randn(leaves[0].shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    found = torch.autograd.grad(
-        exact(gather_attention, *leaves, drawn_mask(65, density=0.2), causal=True)[0], leaves, upstream
-    )
+    found = torch.autograd.grad(exact(attend, *leaves, drawn_mask(65, density=0.2), causal=True)[0], leaves, upstream)
     expected = torch.autograd.grad(oracle(*leaves, alpha=1.5, causal=True)[0], leaves, upstream)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
 
@@ -126,15 +124,34 @@ def test_exact_visits_few_blocks_of_clustered_keys():
 
 def test_exact_adds_nothing_to_a_sufficient_mask():
     q, k, v = drawn("clustered")
-    _, _, first = exact(gather_attention, q, k, v, drawn_mask(density=0.2))
+    _, _, first = exact(attend, q, k, v, drawn_mask(density=0.2))
     calls = []
-    _, _, again = exact(lambda *x, **rules: calls.append(x) or gather_attention(*x, **rules), q, k, v, first.block_mask)
+    _, _, again = exact(lambda *x, **rules: calls.append(x) or attend(*x, **rules), q, k, v, first.block_mask)
     assert (again.rounds, len(calls), again.share) == (0, 1, first.share)
     assert again.block_mask is first.block_mask
 
 
 def test_exact_softmax_visits_every_block():
     q, k, v = drawn("random", n=64)
-    output, _, certificate = exact(gather_attention, q, k, v, drawn_mask(64), alpha=1, causal=True)
+    output, _, certificate = exact(attend, q, k, v, drawn_mask(64), alpha=1, causal=True)
     torch.testing.assert_close(output, oracle(q, k, v, alpha=1, causal=True)[0])
     assert (certificate.block_mask, certificate.share, certificate.rounds) == (None, 1, 0)
+
+
+@pytest.mark.parametrize("backend", ["gather", "triton"])
+def test_the_public_function(backend):
+    if backend == "triton":
+        pytest.importorskip("triton")
+    q, k, v = drawn("clustered", dtype=torch.float32)
+    mask = drawn_mask(density=0.2)
+    plain = block_sparse_entmax_attention(q, k, v, mask, backend=backend)
+    output, certificate = block_sparse_entmax_attention(q, k, v, mask, backend=backend, certify=True)
+    assert torch.equal(output, plain)
+    assert 0 < certificate.rows.float().mean() < 1
+    full, found = block_sparse_entmax_attention(q, k, v, mask, backend=backend, exact=True)
+    assert found.rows.all()
+    assert certificate.share < found.share < 1
+    dense = block_sparse_entmax_attention(q, k, v, backend=backend)  # with the same rounding of large scores
+    torch.testing.assert_close(full, dense)
+    right = certificate.rows
+    torch.testing.assert_close(output[right], dense[right])
