@@ -21,6 +21,7 @@ if "masked_lm" in config:
     include: "workflow/rules/corpus.smk"
     include: "workflow/rules/masked_lm.smk"
     include: "workflow/rules/analysis.smk"
+    include: "workflow/rules/blocks.smk"
 
 
 if "translation" in config:

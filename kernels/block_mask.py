@@ -79,17 +79,32 @@ class BlockMask:
                 f"{counts_name}: counts from {counts.min()} to {counts.max()} of shape {tuple(counts.shape)}, "
                 f"but {indices_name} of shape {tuple(indices.shape)} has rows of {indices.shape[3]}"
             )
+        shape = tuple(indices.shape)
+        counts, indices = _seen_once(counts, indices)
         outside = _listed(counts, indices) & ((indices < 0) | (indices >= kv_blocks))
         if outside.any():
             raise ValueError(
                 f"{indices_name}: index {indices[outside][0]} is out of range for {kv_blocks} blocks of keys; "
-                f"shapes {tuple(indices.shape)} and {self.blocks}"
+                f"shapes {shape} and {self.blocks}"
             )
 
     def _check_duplicates(self) -> None:
-        if (self._visits() > 1).any():
+        """By sorting each list: what counts visits of every pair of blocks would be larger than the lists."""
+        lists = [_seen_once(counts, indices) for counts, indices in self.lists()]
+        repeated = any(self._repeats(indices, _listed(counts, indices)) for counts, indices in lists)
+        if self.full_kv_indices is not None:
+            both = (self.kv_num_blocks > 0) & (self.full_kv_num_blocks > 0)
+            rows = [(counts[both], indices[both]) for counts, indices in self.lists()]
+            joined = torch.cat([indices for _, indices in rows], -1), torch.cat([_listed(*row) for row in rows], -1)
+            repeated = repeated or self._repeats(*joined)
+        if repeated:
             shapes = [tuple(x.shape) for x in (self.kv_indices, self.full_kv_indices) if x is not None]
             raise ValueError(f"kv_indices: a block is listed twice in a row; shapes {shapes}, blocks {self.blocks}")
+
+    def _repeats(self, indices: Tensor, listed: Tensor) -> bool:
+        """Whether a row of ``indices [..., W]`` lists a block twice."""
+        ordered = torch.where(listed, indices, self.blocks[1]).sort(-1).values
+        return bool(((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] < self.blocks[1])).any())
 
     def _visits(self) -> Tensor:
         """How often each block is listed: ``[B, H, Q_blocks, KV_blocks]`` of int8."""
@@ -196,3 +211,11 @@ class BlockMask:
 def _listed(counts: Tensor, indices: Tensor) -> Tensor:
     """True where an entry of ``indices [..., W]`` counts, by ``counts [...]``."""
     return torch.arange(indices.shape[-1], device=indices.device) < counts[..., None]
+
+
+def _seen_once(counts: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows that are one list expanded (stride 0) as one row with the largest of their counts, so as to check it only once."""
+    for dim in range(3):
+        if indices.stride(dim) == 0 and indices.shape[dim] > 1:
+            counts, indices = counts.amax(dim, keepdim=True), indices.narrow(dim, 0, 1)
+    return counts, indices

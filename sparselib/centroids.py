@@ -5,6 +5,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from sparselib.chunks import TOKENS, Chunks
 from sparselib.graphs import LayerGraphs
 from sparselib.grids import CENTROIDS, cluster_counts
 from sparselib.predictors import fit_centroids, fit_routing_centroids
@@ -27,12 +28,28 @@ def fit_layer(
     }
 
 
-def sample_points(graphs: LayerGraphs, projection: Projection, points: int, seed: int, batch_size: int = 16) -> Tensor:
-    """Projected queries and keys at real positions, at most ``points`` per head, drawn uniformly: ``[H, N, R]``."""
+def fit_block_layer(
+    graphs: LayerGraphs, projection: Projection, chunks: Chunks, clusters: list[int], points: int, seed: int
+) -> dict[str, Tensor]:
+    """k-means on the union of the query and key chunks (section 6.1): ``{"kmeans-8": [H, 8, R], ...}``, R that of chunks."""
+    sample = sample_points(graphs, projection, points, seed, chunks=chunks)
+    return {f"{CENTROIDS['Clustering']}-{count}": fit_centroids(sample, count, seed) for count in clusters}
+
+
+def sample_points(
+    graphs: LayerGraphs,
+    projection: Projection,
+    points: int,
+    seed: int,
+    batch_size: int = 16,
+    chunks: Chunks = TOKENS,
+) -> Tensor:
+    """Projected queries and keys of real chunks, at most ``points`` per head, drawn uniformly: ``[H, N, R]``."""
     parts = []
     for batch in graphs.batches(batch_size):
-        real = torch.arange(batch.q.shape[2]) < batch.lengths[:, None]
-        parts += [projection(x).transpose(1, 2)[real] for x in (batch.q, batch.k)]  # [tokens, H, R]
+        real = torch.arange(chunks.count(batch.q.shape[2])) < chunks.count(batch.lengths)[:, None]
+        for x in (batch.q, batch.k):
+            parts.append(chunks.vectors(projection(x), batch.lengths).transpose(1, 2)[real])  # [chunks, H, R]
     union = torch.cat(parts)
     drawn = torch.randperm(len(union), generator=torch.Generator().manual_seed(seed))[:points]
     return union[drawn].transpose(0, 1).contiguous()

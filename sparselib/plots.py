@@ -13,7 +13,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from sparselib.results import METHODS, front
+from sparselib.results import BLOCK_METHODS, METHODS, front
 from sparselib.storage import replacing
 
 _PALETTE = sns.color_palette("colorblind")
@@ -27,6 +27,16 @@ _ATTENTIONS = {
     "adasplash": ("dense entmax (AdaSplash)", _PALETTE[1], "D-"),
     "sdpa": ("dense softmax (PyTorch SDPA)", _PALETTE[3], "^-"),
     "predictor": ("predicting the blocks", _PALETTE[2], "P--"),
+}
+# Version 1 is as near to the distance-based method as version 2 is to k-means; BigBird is BigBird.
+_BLOCK_STYLES = {
+    method: {"color": _COLORS[like], "marker": _MARKERS[like], "linestyle": line}
+    for method, like, line in (
+        ("sparsefinder-v1", "sparsefinder-distance", "-"),
+        ("sparsefinder-v2", "sparsefinder-kmeans", "-"),
+        ("bigbird", "bigbird", "-"),
+        ("bigbird-softmax", "bigbird", "--"),
+    )
 }
 _LEARNED, _GOLD, _POSITION = "#f0c239", "#c0392b", "#4c9a6a"
 
@@ -67,6 +77,34 @@ def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float)
     # Without its number: one legend may stand for several panels.
     axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.9, label="gold sparsity")
     axes.set_xlabel("sparsity of the predicted graph")
+
+
+def against_blocks(axes: Axes, points: pd.DataFrame, measure: str, full: float, x: str = "count") -> None:
+    """A measure against the number of blocks, a curve per method with a point per K; the full model dotted (Figs. 7, 13).
+
+    ``points``: rows with ``method``, ``count`` and, where there are several, ``seed``. Rows of equal K are averaged, bars are
+    standard deviations over seeds. ``x`` is ``count``, that is K, or ``attended``: all blocks that are visited.
+    """
+    keys = ["method", "count"]
+    seeds = points.groupby([*keys, "seed"] if "seed" in points else keys)[measure].mean()
+    curves = seeds.groupby(keys).agg(["mean", "std"]).fillna(0.0)
+    places = points.assign(place=points[x]).groupby(keys)["place"].mean()
+    for method, label in BLOCK_METHODS.items():
+        if method in curves.index:
+            curve = curves.loc[method]
+            axes.errorbar(
+                places[method], curve["mean"], curve["std"], markersize=4, linewidth=1.4, capsize=2, label=label,
+                **_BLOCK_STYLES[method],
+            )  # fmt: skip
+    axes.axhline(full, color="black", linestyle=":", linewidth=1.0, label="full entmax")
+    axes.set_xscale("log", base=2)
+    if x == "count":
+        counts = sorted(points["count"].unique())
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.minorticks_off()
+    else:
+        axes.xaxis.set_major_formatter("{x:.0f}")
+    axes.set_xlabel({"count": "attended blocks K", "attended": "all blocks visited"}[x])
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int = 3) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from sparselib.chunks import TOKENS, Chunks
 from sparselib.graphs import Batch, LayerGraphs
 from sparselib.predictors.distance import squared_distances
 from sparselib.storage import read_tensors, write_tensors
@@ -72,6 +73,7 @@ def fit_projection(
     batch_size: int = 16,
     epochs: int = 1,
     seed: int = 0,
+    chunks: Chunks = TOKENS,
 ) -> tuple[Projection, list[float]]:
     """Learn the projection of every head of one layer with Adam; the defaults are Table 5's.
 
@@ -81,6 +83,8 @@ def fit_projection(
         R, the size of the projected space.
     loss : ``"triplet"`` or ``"set"``
         Eq. 7, or the reference code's form of it.
+    chunks : Chunks
+        Whose vectors are contrasted; a pair of chunks is positive if any pair of their tokens is (section 6.1).
 
     Returns
     -------
@@ -98,7 +102,9 @@ def fit_projection(
     losses = []
     for _ in range(epochs):
         for batch in graphs.batches(batch_size):
-            value = contrastive_loss(Projection(weight, bias), batch, loss=loss, margin=margin, generator=generator)
+            value = contrastive_loss(
+                Projection(weight, bias), batch, loss=loss, margin=margin, generator=generator, chunks=chunks
+            )
             optimizer.zero_grad()
             value.backward()
             optimizer.step()
@@ -107,11 +113,18 @@ def fit_projection(
 
 
 def contrastive_loss(
-    projection: Projection, batch: Batch, *, loss: str, margin: float, generator: torch.Generator
+    projection: Projection,
+    batch: Batch,
+    *,
+    loss: str,
+    margin: float,
+    generator: torch.Generator,
+    chunks: Chunks = TOKENS,
 ) -> Tensor:
-    """The loss of one batch: every gold edge is a positive, with one negative key of the same query."""
-    query, positive, negative = sample_triplets(batch.gold, batch.visible, generator)
-    distances = squared_distances(projection(batch.q), projection(batch.k)).flatten(0, 2)
+    """The loss of one batch: every gold edge between chunks is a positive, with one negative key of the same query."""
+    query, positive, negative = sample_triplets(chunks.blocks(batch.gold), chunks.blocks(batch.visible), generator)
+    q, k = (chunks.vectors(projection(x), batch.lengths) for x in (batch.q, batch.k))
+    distances = squared_distances(q, k).flatten(0, 2)
     return LOSSES[loss](distances[query, positive], distances[query, negative], query, len(distances), margin)
 
 

@@ -18,6 +18,13 @@ METHODS = {
     "longformer": "Longformer",
     "window": "Window",
 }
+#: The same for methods that choose blocks (section 6.1). BigBird with softmax is what the reference code ran.
+BLOCK_METHODS = {
+    "sparsefinder-v1": "Sparsefinder v1",
+    "sparsefinder-v2": "Sparsefinder v2",
+    "bigbird": "BigBird, entmax",
+    "bigbird-softmax": "BigBird, softmax",
+}
 POINT = ["seed", "method", "setting", "window"]
 
 
@@ -46,6 +53,29 @@ def read_layers(folder: Path) -> pd.DataFrame:
     if not paths:
         raise FileNotFoundError(f"{folder}: no table of a layer; run the workflow first")
     return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def read_blocks(folder: Path) -> pd.DataFrame:
+    """Perplexity under predicted blocks, every block size and seed. Raises ``FileNotFoundError`` if there is none."""
+    return _read_sizes(folder, "evaluated/seed*.csv")
+
+
+def read_block_times(folder: Path) -> pd.DataFrame:
+    """Seconds per sequence, every block size. Raises ``FileNotFoundError`` if there is none."""
+    return _read_sizes(folder, "timed.csv")
+
+
+def _read_sizes(folder: Path, name: str) -> pd.DataFrame:
+    paths = sorted((folder / "blocks").glob(f"size*/{name}"))
+    if not paths:
+        raise FileNotFoundError(f"{folder / 'blocks'}: no table of block sizes ({name}); run the workflow first")
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def at_every_count(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of :data:`BLOCK_METHODS` at block sizes where every K was measured: means over sizes compare at those only."""
+    rows = table[table["method"].isin(BLOCK_METHODS)]
+    return rows[rows.groupby("block_size")["count"].transform("nunique") == rows["count"].nunique()]
 
 
 def over_heads(sweep: pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from sparselib import centroids
-from sparselib.centroids import fit_layer, sample_points
+from sparselib.centroids import fit_block_layer, fit_layer, sample_points
+from sparselib.chunks import Chunks
 from sparselib.predictors import fit_centroids, fit_routing_centroids
 from sparselib.projections import Projection
 from sparselib.storage import FormatError
@@ -83,6 +84,19 @@ def test_every_number_of_clusters_is_fitted_on_the_sample(graphs, projection):
     for clusters in (2, 5):
         assert torch.equal(fitted[f"kmeans-{clusters}"], fit_centroids(sample, clusters, 4))
     assert torch.equal(fitted["routing-3"], fit_routing_centroids(sample, 3, 4))
+
+
+def test_centroids_of_chunks_are_fitted_on_real_chunks_of_queries_and_keys(graphs, projection):
+    chunks, batch = Chunks(2), graphs.batch(0, len(LENGTHS))
+    union = []
+    for x in (batch.q, batch.k):
+        vectors = chunks.vectors(projection(x), LENGTHS)
+        union += [vectors[s, :, i] for s, length in enumerate(LENGTHS) for i in range(-(-length // 2))]
+    points = sample_points(graphs, projection, points=1000, seed=0, chunks=chunks)
+    assert sorted(matched(points, union)) == list(range(2 * (3 + 5 + 1 + 4)))
+    fitted = fit_block_layer(graphs, projection, chunks, [2, 3], points=1000, seed=0)
+    assert fitted.keys() == {"kmeans-2", "kmeans-3"}
+    assert torch.equal(fitted["kmeans-3"], fit_centroids(points, 3, 0))
 
 
 def test_saved_and_loaded_they_are_the_same(tmp_path, graphs, projection):

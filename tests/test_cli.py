@@ -34,9 +34,14 @@ COLUMNS = {
     "coreference.csv": ["layer", "head", "mass", "chance", "tokens", "chains"],
     "tags.csv": ["layer", "side", "head", "tag", "cluster", "count", "share", "tags"],
     "replaced.csv": [*POINT, "nats", "recall", "sparsity", "empty_rows", "perplexity", "global_tokens"],
+    "blocks.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats", "recall", "density", "attended",
+                   "perplexity"],
+    "timed.csv": ["block_size", "method", "count", "clusters", "alpha", "prediction_seconds", "attention_seconds",
+                  "model_seconds", "batch_size", "length", "repeats", "device", "threads"],
     "perplexity.csv": ["corpus", "model", "nats", "masked_tokens", "perplexity"],
-}
+}  # fmt: skip
 LAYERS = ("00", "01")
+BLOCKS = {"counts": [1, 9], "clusters": [2], "pooling": "concatenate", "metric": "sq_euclidean"}
 
 
 def run(command: str, **options):
@@ -92,6 +97,16 @@ def results(tmp_path_factory) -> Path:
     succeed(
         "replace", **model, **tokens, tokens=valid, **every, **grid, masking=MASKING, seed=1, output=at / "replaced.csv"
     )
+    block_size = {"block_size": 2, "blocks": BLOCKS, "seed": 1}
+    fitted = [at / f"graphs/train/layer{layer}.safetensors" for layer in LAYERS]
+    succeed("fit-blocks", graphs=fitted, settings=settings, points=100, **block_size, output=at / "blocks")
+    every = {
+        "projection": [at / f"blocks/projections/layer{layer}.safetensors" for layer in LAYERS],
+        "centroids": [at / f"blocks/centroids/layer{layer}.safetensors" for layer in LAYERS],
+    }
+    loaded = {**model, **tokens, "tokens": valid, **every, **block_size, "masking": MASKING}
+    succeed("evaluate-blocks", **loaded, output=at / "blocks.csv")
+    succeed("time-blocks", **loaded, repeats=2, output=at / "timed.csv")
     names = {"tokens": [train, valid], "name": ["seen", "held-out"]}
     succeed("perplexity", **model, **tokens, train_tokens=train, **names, masking=MASKING, output=at / "perplexity.csv")
     return at
@@ -130,6 +145,16 @@ def test_replaced_graphs_are_measured_for_every_member_and_window(results):
     assert len(table) == 2 + 7 * 2
     nats = table["nats"]
     assert nats["full", "{}", 0] == pytest.approx(nats["gold graph", "{}", 0], abs=1e-5)
+
+
+def test_blocks_are_evaluated_and_timed_at_every_k_that_fits(results):
+    """Eight blocks: K = 9 does not."""
+    evaluated, timed = read(results / "blocks.csv"), read(results / "timed.csv")
+    methods = ["full", "sparsefinder-v1", "sparsefinder-v2", "bigbird", "bigbird-softmax"]
+    assert evaluated["method"].tolist() == methods
+    assert timed["method"].tolist() == [*methods, "full-kernel"]
+    assert evaluated["count"].tolist() == [8, 1, 1, 1, 1]
+    assert (timed["length"] == 16).all()
 
 
 def test_perplexity_compares_three_models_on_the_same_tokens(results):
@@ -190,6 +215,7 @@ MISSING = {
     "sweep": {**LAYER, **STUDENTS, **GRID},
     "coreference": {"graphs": "g", "tokens": "nowhere"},
     "tags": {"graphs": "g", "tokens": "nowhere", "projection": "p", "centroids": "c", "clusters": 2},
+    "fit-blocks": {**LAYER, "settings": {"dimension": 3}, "block_size": 2, "blocks": BLOCKS, "points": 10},
     "claims": {"published": "nowhere", "results": "r"},
     "parallel-corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train", "language": "en"},
     "binarize": {"corpus": "nowhere", **PAIR, "split": "train", "words": "spaces", "merges": 10},
@@ -215,10 +241,13 @@ def test_a_missing_file_is_named_in_one_line(tmp_path, monkeypatch, command):
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+LOADED_BLOCKS = STUDENTS | {"block_size": 2, "blocks": BLOCKS, "model": "nowhere", "tokenizer": "t", "masking": MASKING}
 LOADING = {
     "extract": {"model": "nowhere", "sequences": 2, "seed": 0},
     "perplexity": {"model": "nowhere", "tokenizer": "t", "train_tokens": "t", "name": "n", "masking": MASKING},
     "replace": STUDENTS | GRID | {"model": "nowhere", "tokenizer": "t", "masking": MASKING},
+    "evaluate-blocks": LOADED_BLOCKS,
+    "time-blocks": LOADED_BLOCKS | {"repeats": 1},
     "tokenize": {"corpus": "corpus/valid.parquet", "length": 16, "tokenizer": "nowhere"},
     "train-masked-lm": {"tokenizer": "tokenizer", "model": {"pretrained": "nowhere"}, "training": {}, "seed": 0},
 }

@@ -14,8 +14,11 @@ from jsonschema.exceptions import ValidationError
 from transformers import TrainingArguments
 
 from sparselib import grids, predictors
+from sparselib.chunks import POOLINGS
 from sparselib.masks import RANDOM_SCOPES
+from sparselib.masks.fixed_blocks import MOST_FIXED_BLOCKS
 from sparselib.paths import ROOT
+from sparselib.predictors.blocks import METRICS
 from sparselib.projections import LOSSES, fit_projection
 from sparselib.scaling import measure
 
@@ -186,10 +189,10 @@ def test_choices_are_those_of_the_code():
     projection = SCHEMA["$defs"]["projection"]["properties"]
     assert projection["loss"]["enum"] == list(LOSSES)
     assert branches()["BigBird"]["random_scope"]["enum"] == list(RANDOM_SCOPES)
-    assert projection.keys() == inspect.signature(fit_projection).parameters.keys() - {
-        "graphs",
-        "seed",
-    }
+    assert projection.keys() == inspect.signature(fit_projection).parameters.keys() - {"graphs", "seed", "chunks"}
+    blocks = SETTINGS["blocks"]["properties"]
+    assert blocks["pooling"]["enum"] == list(POOLINGS)
+    assert blocks["metric"]["enum"] == list(METRICS)
     own = {"mask_probability", "causal_steps"}
     assert SETTINGS["training"]["properties"].keys() - own <= {field.name for field in fields(TrainingArguments)}
 
@@ -214,6 +217,14 @@ def test_a_profile_asks_for_what_its_other_sections_give(profile):
             for method in section["methods"].values():
                 thresholds = method.get("threshold", [])
                 assert thresholds == sorted(thresholds)
+
+
+def test_blocks_are_compared_at_the_papers_k_where_there_is_room(profile):
+    """K = 2 against K = 22: at two block sizes at least, so that Figure 7 has something to average."""
+    settings = profile["masked_lm"]
+    blocks = settings["blocks"]
+    assert {2, 22} <= set(blocks["counts"])
+    assert sum(-(-settings["length"] // size) > 22 + MOST_FIXED_BLOCKS for size in blocks["sizes"]) >= 2
 
 
 def test_translation_is_measured_where_its_figures_look(profile):

@@ -4,6 +4,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
+from sparselib.chunks import Chunks
 from sparselib.metrics import recall
 from sparselib.predictors import Distance, squared_distances, visible_pairs
 from sparselib.projections import (
@@ -89,6 +90,31 @@ def test_loss_of_a_batch_is_that_of_its_triplets_distances(graphs_of, causal, lo
             side.append((q[b, h, i] - k[b, h, j]).square().sum())
     expected = LOSSES[loss](*map(torch.stack, sides), rows, 2 * 2 * 6, 1.0)
     found = contrastive_loss(projection, batch, loss=loss, margin=1.0, generator=generator(3))
+    assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_the_loss_of_chunks_is_that_of_their_vectors_and_blocks(graphs_of):
+    """The last chunk of the second sentence is half padding, and there is a whole chunk of it."""
+    batch, chunks = graphs_of([6, 3]).batch(0, 2), Chunks(2)
+    projection = Projection(torch.randn(2, 4, 2, generator=generator()), torch.zeros(2, 2))
+    q, k = (torch.stack([x.clone() for x in projection(y)]) for y in (batch.q, batch.k))
+    q[1, :, 3:] = k[1, :, 3:] = 0
+    q, k = (x.reshape(2, 2, 3, 4) for x in (q, k))  # [B, H, chunks, 2 R]
+    gold = batch.gold.reshape(2, 2, 3, 2, 3, 2).any(3).any(-1)
+    visible = batch.visible.reshape(2, 1, 3, 2, 3, 2).any(3).any(-1)
+    rows, *keys = sample_triplets(gold, visible, generator(3))
+    assert not gold[1, :, 2].any()  # padded queries have no gold block
+    positive, negative = (
+        torch.stack(
+            [
+                (q[r // 6, r // 3 % 2, r % 3] - k[r // 6, r // 3 % 2, j]).square().sum()
+                for r, j in zip(rows, side, strict=True)
+            ]
+        )
+        for side in keys
+    )
+    expected = LOSSES["triplet"](positive, negative, rows, 12, 1.0)
+    found = contrastive_loss(projection, batch, loss="triplet", margin=1.0, generator=generator(3), chunks=chunks)
     assert found.item() == pytest.approx(expected.item(), rel=1e-5)
 
 

@@ -6,10 +6,13 @@ import pandas as pd
 import pytest
 
 from sparselib.results import (
+    at_every_count,
     front,
     hypervolumes,
     over_heads,
     over_seeds,
+    read_block_times,
+    read_blocks,
     read_layers,
     read_replaced,
     read_sweep,
@@ -137,3 +140,33 @@ def test_results_that_are_not_there_are_named(tmp_path, read, named):
 def test_spread_is_mean_and_sample_standard_deviation():
     assert spread(pd.Series([1.0, 2.0, 3.0])) == "2.0000 ± 1.0000"
     assert spread(pd.Series([0.5])) == "0.5000 ± nan"
+
+
+def test_tables_of_all_block_sizes_are_one(tmp_path):
+    for size, seed in product([2, 16], [0, 1]):
+        path = tmp_path / "blocks" / f"size{size}" / "evaluated" / f"seed{seed}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame({"seed": [seed], "block_size": [size]}).to_csv(path, index=False)
+        pd.DataFrame({"block_size": [size]}).to_csv(path.parents[1] / "timed.csv", index=False)
+    assert sorted(read_blocks(tmp_path)[["seed", "block_size"]].itertuples(index=False, name=None)) == [
+        (0, 2),
+        (0, 16),
+        (1, 2),
+        (1, 16),
+    ]
+    assert sorted(read_block_times(tmp_path).block_size) == [2, 16]
+
+
+@pytest.mark.parametrize("read", [read_blocks, read_block_times])
+def test_missing_tables_of_blocks_are_named(tmp_path, read):
+    with pytest.raises(FileNotFoundError, match="blocks"):
+        read(tmp_path)
+
+
+def test_means_over_block_sizes_are_over_those_with_every_k():
+    rows = [("bigbird", 2, 2), ("bigbird", 2, 22), ("bigbird", 8, 2), ("full", 2, 64), ("full", 8, 16)]
+    table = pd.DataFrame(rows, columns=["method", "block_size", "count"])
+    assert at_every_count(table)[["method", "block_size", "count"]].values.tolist() == [
+        ["bigbird", 2, 2],
+        ["bigbird", 2, 22],
+    ]

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from sparselib.claims import masked_lm, translation
+from sparselib.claims import blocks, masked_lm, translation
 from sparselib.claims.finding import Finding, Test
 
 __all__ = ["TESTS", "Finding", "ledger"]
 
 #: The folder of a task below the results, and the tests of its claims.
-TASKS: dict[str, dict[str, Test]] = {"masked_lm": masked_lm.TESTS, "translation": translation.TESTS}
+TASKS: dict[str, dict[str, Test]] = {
+    "masked_lm": masked_lm.TESTS | blocks.TESTS,
+    "translation": translation.TESTS,
+}
 TESTS: dict[str, Test] = {name: test for tests in TASKS.values() for name, test in tests.items()}
 
 

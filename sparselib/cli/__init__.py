@@ -2,12 +2,13 @@
 
 import typer
 
-from sparselib.cli import corpora, ledger, masked_lm, scaling, students, translation
+from sparselib.cli import blocks, corpora, ledger, masked_lm, scaling, students, translation
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
 corpora.register(app)
 masked_lm.register(app)
 students.register(app)
+blocks.register(app)
 translation.register(app)
 scaling.register(app)
 ledger.register(app)

@@ -75,11 +75,11 @@ def perplexity(
     from sparselib.storage import read_tensors, write_table
     from sparselib.tasks import masked_lm_evaluation as evaluation
 
-    network, _, loaded = _load(model, tokenizer)
+    network, _, loaded = load_network(model, tokenizer)
     train_ids = read_tensors(train_tokens, kind=KIND)["input_ids"]
     rows = []
     for path, corpus in zip(tokens, name, strict=True):
-        text = _masked_text(path, loaded, masking | {"sequences": None})
+        text = masked_text(path, loaded, masking | {"sequences": None})
         nats = evaluation.baseline_cross_entropies(train_ids, text, len(loaded))
         nats["entmax RoBERTa"] = evaluation.cross_entropy(network, text, masking["batch_size"])
         places = int((text.labels >= 0).sum())
@@ -131,11 +131,11 @@ def replace(
     from sparselib.storage import write_table
     from sparselib.tasks.masked_lm_evaluation import evaluate_replaced
 
-    network, control, loaded = _load(model, tokenizer)
+    network, control, loaded = load_network(model, tokenizer)
     table = evaluate_replaced(
         network,
         control,
-        _masked_text(tokens, loaded, masking),
+        masked_text(tokens, loaded, masking),
         [Projection.load(path) for path in projection],
         [load(path) for path in centroids],
         expand(methods),
@@ -148,14 +148,16 @@ def replace(
     write_table(output, table.assign(global_tokens=global_tokens))
 
 
-def _load(model: Path, tokenizer: Path):
+def load_network(model: Path, tokenizer: Path):
+    """The model, the control of its attention, and its tokenizer."""
     from sparselib.corpora.tokens import load_tokenizer
     from sparselib.tasks.masked_lm import load_entmax_model
 
     return *load_entmax_model(model), load_tokenizer(tokenizer)
 
 
-def _masked_text(tokens: Path, tokenizer, masking: dict):
+def masked_text(tokens: Path, tokenizer, masking: dict):
+    """The first sequences, with the places to predict."""
     from sparselib.corpora.blocks import KIND
     from sparselib.storage import read_tensors
     from sparselib.tasks.masked_lm_evaluation import mask_text

@@ -3,9 +3,10 @@
 Each is a small frozen dataclass with `predict(q, k, *, lengths=None, causal=False) -> Bool[B, H, Q, K]`,
 never True for a padded or a future pair. Where an edge means "together in some bucket" (Eq. 6), it also has
 `assign(q, k, lengths=None) -> (Bool[B, H, Q, C], Bool[B, H, K, C])`. Window and global tokens are added
-elsewhere (`sparselib.graph_mask.combine`).
+elsewhere (`sparselib.graph_mask.combine`). Predictors of blocks take the vectors of chunks and return lists of blocks.
 """
 
+from sparselib.predictors.blocks import ClusteredBlocks, NearestBlocks, RandomBlocks
 from sparselib.predictors.buckets import Bucketed, share_a_bucket
 from sparselib.predictors.clustering import Clustering, fit_centroids
 from sparselib.predictors.distance import Distance, squared_distances
@@ -19,13 +20,16 @@ from sparselib.predictors.visible import visible_pairs
 __all__ = [
     "BigBird",
     "Bucketed",
+    "ClusteredBlocks",
     "Clustering",
     "Distance",
     "Hashing",
     "Longformer",
+    "NearestBlocks",
     "Nothing",
     "Pattern",
     "Quantization",
+    "RandomBlocks",
     "Routing",
     "TopK",
     "fit_centroids",

@@ -92,7 +92,7 @@ def extract_graphs(
 
 
 @dataclass
-class _Tally:
+class Tally:
     """Running sums over layers, heads and sentences of one masked evaluation."""
 
     recall: float = 0.0
@@ -132,7 +132,7 @@ def evaluate_replaced(
     projections = [projection.to(model.device) for projection in projections]
 
     def row(method: str, setting: str, window: int, graph: Callable) -> dict[str, object]:
-        tally = _Tally()
+        tally = Tally()
 
         def replace(layer, q, k, visible):
             mask = graph(layer, q, k, visible)

@@ -51,6 +51,42 @@ def test_rows_may_be_narrower_than_all_blocks():
     assert torch.equal(BlockMask.from_flex(mask.to_flex()).to_dense(), expected)
 
 
+def everything_for(counts, *, blocks=3):
+    """Full blocks as one list, expanded to all rows; partial blocks: block 1 in the second row."""
+    expanded = torch.arange(blocks).expand(1, 1, blocks, blocks)
+    partial = {"kv_num_blocks": torch.tensor([[[0, 1, 0]]]), "kv_indices": torch.full((1, 1, blocks, 1), 1)}
+    return partial | {"full_kv_num_blocks": torch.tensor([[counts]]), "full_kv_indices": expanded}
+
+
+def test_rows_may_share_one_list():
+    mask = BlockMask(**everything_for([3, 0, 2]), block_size=4, length=12)
+    expected = torch.tensor([[True, True, True], [False, True, False], [True, True, False]])
+    assert torch.equal(mask.to_dense()[0, 0], expected)
+    assert torch.equal(BlockMask.from_flex(mask.to_flex()).to_dense(), mask.to_dense())
+    assert mask.full_kv_indices.untyped_storage().nbytes() == 3 * 8
+
+
+def test_a_list_that_rows_share_is_checked_as_far_as_the_longest_row_reads():
+    lists = everything_for([0, 0, 2])
+    shared = {"full_kv_indices": torch.tensor([0, 1, 9]).expand(1, 1, 3, 3)}
+    assert BlockMask(**lists | shared, block_size=4, length=12).to_dense().sum() == 3
+    with pytest.raises(ValueError, match="full_kv_indices: index 9"):
+        BlockMask(**everything_for([0, 0, 3]) | shared, block_size=4, length=12)
+    twice = {"full_kv_indices": torch.tensor([0, 0, 1]).expand(1, 1, 3, 3)}
+    with pytest.raises(ValueError, match="twice"):
+        BlockMask(**lists | twice, block_size=4, length=12)
+
+
+def test_a_block_in_both_lists_of_a_row_is_listed_twice():
+    with pytest.raises(ValueError, match="twice"):
+        BlockMask(**everything_for([0, 2, 0]), block_size=4, length=12)
+    assert BlockMask(**everything_for([0, 1, 0]), block_size=4, length=12).to_dense()[0, 0, 1].tolist() == [
+        True,
+        True,
+        False,
+    ]
+
+
 LISTS = {"kv_num_blocks": torch.tensor([[[1, 2]]]), "kv_indices": torch.tensor([[[[0, 1], [0, 1]]]])}
 
 

@@ -5,6 +5,7 @@ rule claims:
     input:
         code=modules(
             "claims/__init__",
+            "claims/blocks",
             "claims/curves",
             "claims/masked_lm",
             "claims/translation",

@@ -1,0 +1,95 @@
+"""The blocks that an attention layer visits: predicted ones, window and global blocks, without padding and future.
+
+>>> graph = PredictedBlocks(projections, [NearestBlocks(2)] * 12, Chunks(16))
+>>> with control.visiting(graph): model(ids)  # sparselib.integrations.huggingface.use_attention
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from sparselib.checks import Lengths
+from sparselib.chunks import Chunks
+from sparselib.kernels import BlockMask
+from sparselib.masks.fixed_blocks import block_limits, distinct, fixed_blocks
+from sparselib.predictors.visible import real_positions
+from sparselib.projections import Projection
+
+
+class BlockPredictor(Protocol):
+    """From chunk vectors to lists of key blocks; those of this repository are in `sparselib.predictors.blocks`."""
+
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor: ...
+
+
+def unite(predicted: Tensor, block_size: int, length: int, lengths: Lengths = None, causal: bool = False) -> BlockMask:
+    """(predicted ∪ window ∪ global) ∩ padding ∩ causal, each block once.
+
+    The window is the block itself and its two neighbours. The first and the last block are global: every query block sees
+    them, and they see everything (what the paper's code takes from BigBird). Memory is linear in the number of blocks N:
+    nothing here has a number for each pair of blocks.
+
+    Parameters
+    ----------
+    predicted : integer Tensor ``[B, H, N, K]``
+        Key blocks of every query block, in any order; N, one past the last, where there are fewer than K. B may be 1 for
+        all sentences if there are no `lengths`.
+    block_size, length : int
+        Tokens per block, and tokens n; N = ceil(n / block_size).
+    lengths : ``[B]``, optional
+        Real tokens of each sentence.
+
+    Raises
+    ------
+    ValueError
+        If `predicted` has another shape or dtype, holds indices outside 0..N, or for lengths outside 1..n.
+    """
+    count = Chunks(block_size).count(length)
+    if predicted.ndim != 4 or predicted.shape[2] != count or predicted.is_floating_point():
+        found = f"{predicted.dtype} {tuple(predicted.shape)}"
+        raise ValueError(f"predicted must be integers [B, H, {count}, K] for {length} tokens; got {found}")
+    if ((predicted < 0) | (predicted > count)).any():
+        raise ValueError(f"predicted {tuple(predicted.shape)} holds blocks outside 0..{count}")
+    batch, heads = predicted.shape[:2]
+    real = Chunks(block_size).count(real_positions(batch, length, lengths, predicted.device).sum(-1))  # [B]
+    limits = block_limits(real, count, causal)  # [B, N]
+    fixed = fixed_blocks(limits, real - 1)[:, None].expand(batch, heads, count, -1)
+    lists = distinct(torch.cat([predicted, fixed], dim=-1), limits[:, None].expand(batch, heads, count))
+    lists = lists[..., :count]
+    own = torch.arange(count, device=predicted.device)
+    is_global = ((own == 0) | (own == real[:, None] - 1))[:, None].expand(batch, heads, count)
+    counts = (lists < count).sum(-1).masked_fill(is_global, 0)
+    # Rows that see everything share one list, a view without memory of its own; in kv_indices they would make all rows as long.
+    everything = own.int().expand(batch, heads, count, count)
+    everything_seen = limits[:, None].expand_as(counts).masked_fill(~is_global, 0)
+    return BlockMask(
+        counts.int(),
+        lists.masked_fill(lists == count, 0).int(),
+        block_size,
+        length,
+        everything_seen.int(),
+        everything,
+    )
+
+
+@dataclass(frozen=True)
+class PredictedBlocks:
+    """Blocks predicted from each layer's own queries and keys; for `AttentionControl.visiting` of a bidirectional model.
+
+    `projections` and `predictors` hold one per layer.
+    """
+
+    projections: Sequence[Projection]
+    predictors: Sequence[BlockPredictor]
+    chunks: Chunks
+
+    @torch.no_grad()
+    def __call__(self, layer: int, q: Tensor, k: Tensor, lengths: Tensor | None) -> BlockMask:
+        """Queries and keys ``[B, H, n, D]`` and the real tokens ``[B]`` of each sentence -> the blocks that they visit."""
+        vectors = (self.chunks.vectors(self.projections[layer](x), lengths) for x in (q, k))
+        real = None if lengths is None else self.chunks.count(lengths)
+        predicted = self.predictors[layer].predict(*vectors, lengths=real)
+        return unite(predicted, self.chunks.size, q.shape[2], lengths)

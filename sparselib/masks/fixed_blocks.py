@@ -1,0 +1,42 @@
+"""The blocks that block-based methods visit whatever they predict: a window of three, the first and the last (BigBird's).
+
+Lists of blocks are integers `[..., W]`; where a list of N blocks has fewer than W entries, the others are N, one past the last.
+"""
+
+import torch
+from torch import Tensor
+
+MOST_FIXED_BLOCKS = 5
+"""First, left neighbour, itself, right neighbour, last."""
+
+
+def fixed_blocks(limits: Tensor, last: Tensor) -> Tensor:
+    """Fixed key blocks of every query block, ascending: `[B, N, 5]`.
+
+    `limits` `[B, N]`: how many key blocks a query block may see, counted from the first: 0 in the padding, up to itself
+    if causal. `last` `[B]`: the last real block of each sentence.
+    """
+    count = limits.shape[1]
+    own = torch.arange(count, device=limits.device).expand_as(limits)
+    columns = [torch.zeros_like(own), own - 1, own, own + 1, last[:, None].expand_as(own)]
+    lists = torch.stack(columns, dim=-1)
+    return distinct(lists.masked_fill(lists < 0, count), limits)
+
+
+def distinct(lists: Tensor, limits: Tensor) -> Tensor:
+    """Lists `[..., N, W]` ascending, each block below its row's limit `[..., N]` once, and N where nothing is left.
+
+    Sorting and comparing neighbours takes the memory of the lists; a mask would take that of all N² pairs.
+    """
+    count = lists.shape[-2]
+    ordered = lists.masked_fill(lists >= limits[..., None], count).sort(-1).values
+    repeated = torch.zeros_like(ordered, dtype=torch.bool)
+    repeated[..., 1:] = ordered[..., 1:] == ordered[..., :-1]
+    return ordered.masked_fill(repeated, count).sort(-1).values
+
+
+def block_limits(real: Tensor, count: int, causal: bool) -> Tensor:
+    """How many key blocks, from the first, each of `count` query blocks may see: `[B]` real blocks -> `[B, N]`."""
+    own = torch.arange(count, device=real.device)
+    seen = (own + 1).expand(len(real), count) if causal else real[:, None].expand(len(real), count)
+    return seen.masked_fill(own >= real[:, None], 0)

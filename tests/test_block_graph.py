@@ -1,0 +1,126 @@
+"""The union of predicted, window and global blocks against sets, its laws, and memory linear in the number of blocks."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from sparselib.block_graph import PredictedBlocks, unite
+from sparselib.chunks import Chunks
+from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.predictors import ClusteredBlocks, NearestBlocks, RandomBlocks
+from sparselib.projections import Projection
+
+
+def expected_row(predicted, i, real, count, causal):
+    """The key blocks of query block i, of `real` real ones."""
+    if i >= real:
+        return set()
+    visible = set(range(i + 1 if causal else real))
+    if i in (0, real - 1):
+        return visible
+    return (set(predicted) | {0, i - 1, i, i + 1, real - 1}) & visible
+
+
+def visited(mask: BlockMask, b, h, i) -> list[int]:
+    return [j for counts, indices in mask.lists() for j in indices[b, h, i, : counts[b, h, i]].tolist()]
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data(), size=st.integers(1, 5), causal=st.booleans(), width=st.integers(0, 6), seed=st.integers(0, 99))
+def test_union_equals_that_of_sets_sorted_and_each_block_once(data, size, causal, width, seed):
+    lengths = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=3))
+    count = -(-max(lengths) // size)
+    drawn = torch.Generator().manual_seed(seed)
+    predicted = torch.randint(
+        0, count + 1, (len(lengths), 2, count, width), generator=drawn
+    )  # duplicates, future, padding
+    mask = unite(predicted, size, max(lengths), lengths, causal)
+    assert (mask.block_size, mask.length) == ((size, size), (max(lengths), max(lengths)))
+    for b, length in enumerate(lengths):
+        for h, i in torch.cartesian_prod(torch.arange(2), torch.arange(count)).tolist():
+            expected = expected_row(set(predicted[b, h, i].tolist()), i, -(-length // size), count, causal)
+            assert visited(mask, b, h, i) == sorted(expected)
+            assert len(expected) <= width + 5 or i in (0, -(-length // size) - 1)
+
+
+def test_without_lengths_one_sentence_may_stand_for_all():
+    predicted = RandomBlocks(2).predict(*torch.zeros(2, 1, 3, 10, 1))
+    mask = unite(predicted, 4, 38)
+    assert mask.shape == (1, 3)
+    q = torch.randn(2, 3, 38, 8, generator=torch.Generator().manual_seed(0))
+    both = unite(predicted.expand(2, -1, -1, -1), 4, 38)
+    assert torch.equal(block_sparse_entmax_attention(q, q, q, mask), block_sparse_entmax_attention(q, q, q, both))
+
+
+@pytest.mark.parametrize(
+    "predicted",
+    [
+        torch.zeros(1, 1, 4, 2),
+        torch.zeros(1, 1, 5, 2, dtype=torch.long),
+        torch.zeros(1, 4, 2, dtype=torch.long),
+        torch.full((1, 1, 4, 2), 5),
+        torch.full((1, 1, 4, 2), -1),
+    ],
+    ids=["float", "count", "ndim", "large", "negative"],
+)
+def test_bad_predictions_are_named_with_their_shape(predicted):
+    with pytest.raises(ValueError, match=r"predicted.*\("):
+        unite(predicted, 4, 14)
+
+
+def test_bad_lengths_are_named():
+    with pytest.raises(ValueError, match="lengths"):
+        unite(torch.zeros(1, 1, 4, 2, dtype=torch.long), 4, 14, [15])
+
+
+# --- The whole path of a model's layer ---
+
+
+def drawn(length, batch=1, heads=2, dimension=8, seed=0):
+    q, k = torch.randn(2, batch, heads, length, dimension, generator=torch.Generator().manual_seed(seed))
+    weight = torch.randn(heads, dimension, 2, generator=torch.Generator().manual_seed(1))
+    return q, k, Projection(weight, torch.zeros(heads, 2))
+
+
+def test_a_layer_uses_its_own_projection_and_predictor_and_the_lengths_in_blocks():
+    q, k, projection = drawn(22, batch=2)
+    chunks, lengths = Chunks(4), torch.tensor([22, 9])
+    other = Projection(projection.weight.flip(1), projection.bias)
+    graph = PredictedBlocks([projection, other], [NearestBlocks(1), NearestBlocks(2)], chunks)
+    vectors = [chunks.vectors(other(x), lengths) for x in (q, k)]
+    expected = unite(NearestBlocks(2).predict(*vectors, lengths=[6, 3]), 4, 22, lengths)
+    found = graph(1, q, k, lengths)
+    assert torch.equal(found.to_dense(), expected.to_dense())
+    assert not torch.equal(found.to_dense(), graph(0, q, k, lengths).to_dense())
+
+
+class LargestStorage(TorchDispatchMode):
+    """The most bytes that the result of any operation takes; an expanded view takes those of what it views."""
+
+    def __init__(self):
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for x in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(x, torch.Tensor):
+                self.bytes = max(self.bytes, x.untyped_storage().nbytes())
+        return result
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("version", ["clustered", "random"])
+def test_memory_is_linear_in_the_number_of_blocks(version, size):
+    """Even for 65,536 tokens in blocks of one or four, where a byte for each pair of blocks would be 4 GB or 268 MB."""
+    length, heads, clusters, count = 65_536, 1, 8, 4
+    q, k, projection = drawn(length, heads=heads)
+    centroids = torch.randn(heads, clusters, 2 * size, generator=torch.Generator().manual_seed(2))
+    predictor = ClusteredBlocks(centroids, count) if version == "clustered" else RandomBlocks(count)
+    graph = PredictedBlocks([projection], [predictor], Chunks(size))
+    with LargestStorage() as largest:
+        mask = graph(0, q, k, None)
+    assert largest.bytes <= 100 * length
+    assert mask.density < 0.01

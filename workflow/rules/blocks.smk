@@ -1,0 +1,119 @@
+"""Efficient Sparsefinder: chunk projections, perplexity under predicted blocks, and time; a folder for every block size."""
+
+BLOCKS = SETTINGS["blocks"]
+# What fitting and choosing blocks depend on: sizes are wildcards, and a K more is no reason to fit anew.
+FITTED = json.dumps({key: BLOCKS[key] for key in ("clusters", "pooling")})
+CHOSEN = json.dumps(
+    {key: BLOCKS[key] for key in ("counts", "clusters", "pooling", "metric")}
+)
+SIZE = f"{MASKED_LM}/blocks/size{{size}}"
+BLOCK_LOGS = f"{RESULTS}/logs/masked_lm/blocks/size{{size}}"
+
+
+wildcard_constraints:
+    size=r"\d+",
+
+
+rule fit_blocks:
+    input:
+        code=modules("projections", "centroids", "chunks", "predictors/clustering"),
+        graphs=expand(
+            f"{MASKED_LM}/graphs/train/layer{{layer}}.safetensors",
+            layer=MASKED_LM_LAYERS,
+        ),
+    output:
+        projections=expand(
+            f"{SIZE}/seed{{seed}}/projections/layer{{layer}}.safetensors",
+            layer=MASKED_LM_LAYERS,
+            allow_missing=True,
+        ),
+        centroids=expand(
+            f"{SIZE}/seed{{seed}}/centroids/layer{{layer}}.safetensors",
+            layer=MASKED_LM_LAYERS,
+            allow_missing=True,
+        ),
+    log:
+        f"{BLOCK_LOGS}/fit_seed{{seed}}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=json.dumps(SETTINGS["projection"]),
+        blocks=FITTED,
+        points=SETTINGS["cluster_points"],
+    shell:
+        "sparselib fit-blocks $(printf ' --graphs %s' {input.graphs}) --block-size {wildcards.size}"
+        " --settings {params.settings:q} --blocks {params.blocks:q} --points {params.points} --seed {wildcards.seed}"
+        " --output $(dirname $(dirname {output.projections[0]})) 2>&1 | tee {log}"
+
+
+rule evaluate_blocks:
+    input:
+        code=modules(
+            "tasks/masked_lm_blocks",
+            "tasks/masked_lm_evaluation",
+            "block_graph",
+            "chunks",
+            "masks/fixed_blocks",
+            "predictors/blocks",
+        ),
+        model=rules.train_masked_lm.output.model,
+        tokenizer=rules.tokenize.output.tokenizer,
+        tokens=f"{MASKED_LM}/tokens/valid.safetensors",
+        projections=rules.fit_blocks.output.projections,
+        centroids=rules.fit_blocks.output.centroids,
+    output:
+        f"{SIZE}/evaluated/seed{{seed}}.csv",
+    log:
+        f"{BLOCK_LOGS}/evaluate_seed{{seed}}.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=1,
+    params:
+        blocks=CHOSEN,
+        masking=json.dumps(SETTINGS["evaluation"]),
+    shell:
+        "sparselib evaluate-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
+        " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
+        " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
+        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
+
+
+# Alone on the machine: it takes every core.
+rule time_blocks:
+    input:
+        code=[
+            *rules.evaluate_blocks.input.code,
+            *modules("timing"),
+            "kernels/operator.py",
+            "kernels/gather.py",
+            "kernels/visits.py",
+        ],
+        model=rules.train_masked_lm.output.model,
+        tokenizer=rules.tokenize.output.tokenizer,
+        tokens=f"{MASKED_LM}/tokens/valid.safetensors",
+        projections=expand(
+            rules.fit_blocks.output.projections, seed=SEEDS[0], allow_missing=True
+        ),
+        centroids=expand(
+            rules.fit_blocks.output.centroids, seed=SEEDS[0], allow_missing=True
+        ),
+    output:
+        f"{SIZE}/timed.csv",
+    log:
+        f"{BLOCK_LOGS}/time.log",
+    conda:
+        "../../environment.yml"
+    threads: workflow.cores
+    resources:
+        gpu=1,
+    params:
+        blocks=CHOSEN,
+        masking=json.dumps(SETTINGS["evaluation"]),
+        repeats=BLOCKS["repeats"],
+        seed=SEEDS[0],
+    shell:
+        "sparselib time-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
+        " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
+        " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
+        " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed} --output {output} 2>&1 | tee {log}"
