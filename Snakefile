@@ -21,7 +21,10 @@ if "masked_lm" in config:
     include: "workflow/rules/corpus.smk"
     include: "workflow/rules/masked_lm.smk"
     include: "workflow/rules/analysis.smk"
-    include: "workflow/rules/blocks.smk"
+
+    if "blocks" in config["masked_lm"]:
+
+        include: "workflow/rules/blocks.smk"
 
 
 if "translation" in config:

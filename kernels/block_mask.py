@@ -151,7 +151,7 @@ class BlockMask:
 
     @classmethod
     def from_dense(cls, dense: Tensor, block_size: int | tuple[int, int], length: int | tuple[int, int]) -> Self:
-        """The mask of ``dense``, ``Bool[B, H, Q_blocks, KV_blocks]``; indices ascend within a row.
+        """The mask of ``dense``, ``Bool[B, H, Q_blocks, KV_blocks]``; indices ascend, in rows as wide as the longest.
 
         Raises
         ------
@@ -166,7 +166,8 @@ class BlockMask:
             fail_shapes("dense", dense.shape, f"blocks of {block_size} in lengths {length}", ("B", "H", *blocks))
         counts = dense.sum(-1, dtype=torch.int32)
         indices = (~dense).to(torch.uint8).argsort(dim=-1, stable=True).to(torch.int32)
-        return cls(counts, indices, block_size, length)
+        longest = int(counts.max()) if counts.numel() else 0
+        return cls(counts, indices[..., :longest].contiguous(), block_size, length)
 
     @classmethod
     def from_flex(cls, mask: flex_attention.BlockMask, *, drop_mask_mod: bool = False) -> Self:

@@ -11,8 +11,12 @@ from torch.nn.attention import flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
 from sparselib.attention import attention
+from sparselib.block_graph import PredictedBlocks
 from sparselib.checks import at_least
+from sparselib.chunks import Chunks
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.predictors import ClusteredBlocks
+from sparselib.projections import Projection
 
 #: From q, k and v ``[1, H, n, D]`` to an output of that shape.
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -23,6 +27,8 @@ Predict = Callable[[Tensor, Tensor], BlockMask]
 BLOCK_SPARSE = ("block-sparse", "flex")
 #: Float32 tensors ``[H, n, n]`` that dense entmax attention holds at once, and one to spare: measured with 4096 tokens.
 SQUARE_MATRICES = 4
+#: Dimensions that a head is projected to, as in the paper.
+PROJECTED = 4
 
 
 @dataclass(frozen=True)
@@ -105,3 +111,27 @@ def memory_bytes(device: str) -> int:
     if device == "cpu":
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return torch.cuda.mem_get_info()[0]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one layer predicts from its queries and keys, of any dtype; picklable."""
+
+    graph: PredictedBlocks
+
+    def __call__(self, q: Tensor, k: Tensor) -> BlockMask:
+        return self.graph(0, q.float(), k.float(), None)
+
+
+def untrained_prediction(
+    heads: int, dimension: int, block: int, *, clusters: int, count: int, seed: int, device: str
+) -> Prediction:
+    """Version 2 of efficient Sparsefinder with a random projection and random centroids: they cost what learned ones do.
+
+    Each of `clusters` centroids picks `count` blocks of queries and as many of keys.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(heads, dimension, PROJECTED, generator=generator) * dimension**-0.5
+    centroids = torch.randn(heads, clusters, block * PROJECTED, generator=generator)
+    projection = Projection(weight, torch.zeros(heads, PROJECTED)).to(device)
+    return Prediction(PredictedBlocks([projection], [ClusteredBlocks(centroids.to(device), count)], Chunks(block)))

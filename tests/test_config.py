@@ -16,6 +16,7 @@ from transformers import TrainingArguments
 from sparselib import grids, predictors
 from sparselib.chunks import POOLINGS
 from sparselib.masks import RANDOM_SCOPES
+from sparselib.contenders import untrained_prediction
 from sparselib.masks.fixed_blocks import MOST_FIXED_BLOCKS
 from sparselib.paths import ROOT
 from sparselib.predictors.blocks import METRICS
@@ -199,7 +200,8 @@ def test_choices_are_those_of_the_code():
 
 def test_settings_of_scaling_are_what_is_measured(profile):
     own = {"seed", "device", "predict"}
-    assert profile["scaling"].keys() == inspect.signature(measure).parameters.keys() - own
+    assert profile["scaling"].keys() - {"predictor"} == inspect.signature(measure).parameters.keys() - own
+    assert profile["scaling"]["predictor"].keys() <= inspect.signature(untrained_prediction).parameters.keys()
     for key in ("lengths", "densities"):
         assert profile["scaling"][key] == sorted(profile["scaling"][key])
 

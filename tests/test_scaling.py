@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from functools import partial
 
 import numpy as np
@@ -162,6 +163,14 @@ def test_blocks_are_the_diagonal_and_the_share_asked_for():
     assert not dense[0, 0].equal(dense[0, 1])
 
 
+def test_the_prediction_is_one_of_an_attention_layer():
+    predict = contenders.untrained_prediction(2, 8, 16, clusters=3, count=2, seed=0, device="cpu")
+    q, k, _ = problem(512, heads=2).inputs()
+    mask = pickle.loads(pickle.dumps(predict))(q.bfloat16(), k.bfloat16())
+    assert (mask.length, mask.block_size, mask.shape) == ((512, 512), (16, 16), (1, 2))
+    assert 3 / 32 < mask.density < 0.4  # the window of three blocks, and less than all
+
+
 @pytest.mark.parametrize("name", ["block-sparse", "dense-entmax", "sdpa"])
 def test_contenders_run_forward_and_backward(name):
     inputs = problem().inputs()
@@ -192,7 +201,7 @@ def test_an_unknown_attention_is_refused():
 
 def test_the_stage_writes_a_table(tmp_path):
     output = tmp_path / "scaling.csv"
-    settings = json.dumps({**SMALL, "lengths": [16]})
+    settings = json.dumps({**SMALL, "lengths": [16], "predictor": {"clusters": 2, "count": 1}})
     arguments = ["scaling", "--settings", settings, "--threads", "1", "--seed", "0", "--output", str(output)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
@@ -201,18 +210,9 @@ def test_the_stage_writes_a_table(tmp_path):
 
 
 def test_nothing_to_measure_is_an_error_of_one_line(tmp_path):
-    settings = json.dumps({**SMALL, "lengths": []})
-    arguments = [
-        "scaling",
-        "--settings",
-        settings,
-        "--threads",
-        "1",
-        "--seed",
-        "0",
-        "--output",
-        str(tmp_path / "x.csv"),
-    ]
+    settings = json.dumps({**SMALL, "lengths": [], "predictor": {"clusters": 2, "count": 1}})
+    options = {"--settings": settings, "--threads": "1", "--seed": "0", "--output": str(tmp_path / "x.csv")}
+    arguments = ["scaling", *(word for option in options.items() for word in option)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 1
     assert result.stderr.startswith("error: lengths []")

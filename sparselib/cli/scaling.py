@@ -13,7 +13,9 @@ def register(app: typer.Typer) -> None:
 
 
 def scaling(
-    settings: Annotated[dict, typer.Option(parser=json_object, help="arguments of sparselib.scaling.measure")],
+    settings: Annotated[
+        dict, typer.Option(parser=json_object, help="arguments of scaling.measure and of its predictor")
+    ],
     threads: Annotated[int, typer.Option(min=1, help="of the CPU")],
     seed: Annotated[int, typer.Option()],
     output: Annotated[Path, typer.Option()],
@@ -21,9 +23,13 @@ def scaling(
     """Time and memory of block-sparse entmax attention and its peers against n; on a GPU if there is one."""
     import torch
 
+    from sparselib.contenders import untrained_prediction
     from sparselib.scaling import measure
     from sparselib.storage import write_table
 
     torch.set_num_threads(threads)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    write_table(output, measure(**settings, seed=seed, device=device))
+    shared = {"seed": seed, "device": device}
+    sizes = [settings[name] for name in ("heads", "dimension", "block")]
+    predict = untrained_prediction(*sizes, **settings.pop("predictor"), **shared)
+    write_table(output, measure(**settings, **shared, predict=predict))

@@ -13,11 +13,6 @@ if "masked_lm" in config:
         *measured("masked_lm", "projections/seed{seed}/layer{layer}.safetensors"),
         *measured("masked_lm", "centroids/seed{seed}/layer{layer}.safetensors"),
     ]
-    BLOCK_TABLES = expand(
-        [f"{SIZE}/evaluated/seed{{seed}}.csv", f"{SIZE}/timed.csv"],
-        size=BLOCKS["sizes"],
-        seed=SEEDS,
-    )
     PERPLEXITY = [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"]
     FIGURES |= {
         "00_patterns": STUDENTS + GRAPHS,
@@ -29,12 +24,21 @@ if "masked_lm" in config:
         + COREFERENCE
         + SWEEPS,
         "sparsefinder/fig06_parts_of_speech": TAGS,
-        "sparsefinder/fig07_efficient": BLOCK_TABLES,
         "sparsefinder/fig10_heads": SWEEPS,
-        "sparsefinder/fig13_efficient_blocks": BLOCK_TABLES,
     }
     TABLES |= {"sparsefinder/tables_masked_lm": SWEEPS + GRAPHS + PERPLEXITY}
-    MEASURED += [*SWEEPS, *REPLACED, *COREFERENCE, *TAGS, *BLOCK_TABLES]
+    MEASURED += [*SWEEPS, *REPLACED, *COREFERENCE, *TAGS]
+    if "blocks" in config["masked_lm"]:
+        BLOCK_TABLES = expand(
+            [f"{SIZE}/evaluated/seed{{seed}}.csv", f"{SIZE}/timed.csv"],
+            size=BLOCKS["sizes"],
+            seed=SEEDS,
+        )
+        FIGURES |= {
+            "sparsefinder/fig07_efficient": BLOCK_TABLES,
+            "sparsefinder/fig13_efficient_blocks": BLOCK_TABLES,
+        }
+        MEASURED += BLOCK_TABLES
 if PAIRS:
     MT_MEASURED = {
         pair: [

@@ -3,7 +3,17 @@
 
 rule scaling:
     input:
-        code=modules("scaling", "timing", "contenders", "attention", "entmax"),
+        code=modules(
+            "scaling",
+            "timing",
+            "contenders",
+            "attention",
+            "entmax",
+            "block_graph",
+            "chunks",
+            "predictors/blocks",
+            "masks/fixed_blocks",
+        ),
         kernels=KERNELS,
     output:
         f"{RESULTS}/scaling.csv",
