@@ -15,8 +15,8 @@ from transformers import TrainingArguments
 
 from sparselib import grids, predictors
 from sparselib.chunks import POOLINGS
-from sparselib.masks import RANDOM_SCOPES
 from sparselib.contenders import untrained_prediction
+from sparselib.masks import RANDOM_SCOPES
 from sparselib.masks.fixed_blocks import MOST_FIXED_BLOCKS
 from sparselib.paths import ROOT
 from sparselib.predictors.blocks import METRICS
