@@ -8,20 +8,20 @@ their diagonal, made outside of the timed calls and timed apart. Without CUDA: o
 """
 
 import argparse
-import importlib.metadata
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-from attention_limits import break_even_points, compared_with_targets, with_limits
+from attention_limits import break_even_points, compared_with_targets, prediction_shares, with_limits
+from hardware import hardware
 
 from sparselib import attention, entmax15
+from sparselib.contenders import untrained_prediction
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.kernels.operator import attend
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
@@ -30,7 +30,6 @@ TOKENS, HEADS = 32_768, 16
 LENGTHS = (8192, 32_768, 2048, 16_384, 4096)  # in order of interest, should time run out
 DENSITIES = (1.0, 0.5, 0.25, 0.1, 0.05)
 DENSE_ENTMAX_MOST = 2048
-PACKAGES = ("torch", "triton", "adasplash", "entmax")
 
 
 def main() -> None:
@@ -70,25 +69,11 @@ def conclusions(report: dict) -> dict:
     timed = [row for row in report["rows"] if row["part"] in ("forward", "both")]
     limited = with_limits(timed, report["chip"]["bf16_flops_per_second"])
     rest = [row for row in report["rows"] if row not in timed or row["milliseconds"] is None]
-    return {"rows": limited + rest, "targets": compared_with_targets(limited), "break_even": break_even_points(limited)}
-
-
-def hardware() -> dict:
-    """What it ran on: names, and versions of what is installed."""
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            versions[package] = "not installed"
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    driver = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip().splitlines()
     return {
-        "gpu": torch.cuda.get_device_name(),
-        "driver": driver[0] if driver else "unknown",
-        "cuda": torch.version.cuda,
-        "python": sys.version.split()[0],
-        "versions": versions,
+        "rows": limited + rest,
+        "targets": compared_with_targets(limited),
+        "prediction": prediction_shares(report["rows"]),
+        "break_even": break_even_points(limited),
     }
 
 
@@ -187,10 +172,22 @@ def at_size(n: int, dimension: int, causal: bool) -> Iterator[dict]:
             yield from measured("ours", lambda q, k, v, m=mask: attend(q, k, v, m, causal=causal)[0], inputs, setting)
             if mask is not None and not causal and n in LENGTHS[:2]:
                 yield from measured("flex", flex(mask), inputs, setting)
+    if not causal:
+        yield predicted(inputs, size | {"block": 64})
     size |= {"block": None, "density": 1.0}
     yield from measured("ours, checked", lambda *x: block_sparse_entmax_attention(*x, causal=causal), inputs, size)
     for name, function in peers(causal, n).items():
         yield from measured(name, function, inputs, size)
+
+
+def predicted(inputs: list[torch.Tensor], setting: dict) -> dict:
+    """The time of Sparsefinder's version 2, of 16 clusters that pick a tenth of the blocks each, mask included."""
+    q, k, _ = inputs
+    block = setting["block"]
+    count = max(1, round(0.1 * q.shape[2] / block))
+    predict = untrained_prediction(*q.shape[1::2], block, clusters=16, count=count, seed=0, device="cuda")
+    row = {"attention": "sparsefinder-v2", "part": "prediction", "density": predict(q, k).density, "megabytes": None}
+    return setting | row | {"milliseconds": median_milliseconds(lambda: predict(q, k))}
 
 
 def flex(mask: BlockMask) -> Callable:

@@ -16,6 +16,8 @@ TARGETS = {
     (0.1, "flex", 0.1): 0.8,
     (1.0, "adasplash-2", 1.0): 1.0,
 }
+#: Most of the attention's time that the prediction of its blocks may take.
+PREDICTION_TARGET = 0.15
 #: What makes two rows comparable.
 SETTING = ("part", "n", "dimension", "causal", "block")
 
@@ -57,6 +59,27 @@ def compared_with_targets(rows: Iterable[dict]) -> list[dict]:
                     | {"density": density, "peer": peer, "ratio": ratio, "target": target, "met": ratio >= target}
                 )
     return compared
+
+
+def prediction_shares(rows: Iterable[dict]) -> list[dict]:
+    """The time of predicting blocks as a share of the attention's, forward and backward, at a tenth of the blocks."""
+    rows = list(rows)
+    shares = []
+    for row in rows:
+        for ours in rows:
+            same = all(row[name] == ours[name] for name in SETTING if name != "part")
+            timed = row["part"] == "prediction" and (ours["attention"], ours["part"], ours["density"]) == (
+                "ours",
+                "both",
+                0.1,
+            )
+            if same and timed and ours["milliseconds"] is not None:
+                share = row["milliseconds"] / ours["milliseconds"]
+                setting = {name: row[name] for name in SETTING if name != "part"}
+                shares.append(
+                    setting | {"share": share, "target": PREDICTION_TARGET, "met": share <= PREDICTION_TARGET}
+                )
+    return shares
 
 
 def _same_setting(ours: dict, other: dict) -> bool:

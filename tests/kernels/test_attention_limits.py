@@ -52,6 +52,17 @@ def test_targets_compare_equal_settings_only():
     assert len(limits.compared_with_targets(rows)) == 2
 
 
+def test_prediction_is_compared_with_attention_at_a_tenth():
+    rows = [
+        row("sparsefinder-v2", 0.13, 0.5, part="prediction"),
+        row("ours", 0.1, 4.0),
+        row("ours", 0.1, 1.0, part="forward"),
+        row("ours", 0.25, 9.0),
+        row("ours", 0.1, 9.0, block=128),
+    ]
+    assert [(x["share"], x["met"]) for x in limits.prediction_shares(rows)] == [(0.125, True)]
+
+
 @pytest.mark.parametrize(("peer", "expected"), [(0.5, None), (1.0, 0.1), (2.5, 0.3), (5.25, 0.75), (9.0, 1.0)])
 def test_break_even_density(peer, expected):
     found = limits.break_even_density([1.0, 0.1, 0.5], [6.5, 1.0, 4.0], peer)

@@ -1,0 +1,28 @@
+"""What a GPU benchmark ran on."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+import torch
+
+PACKAGES = ("torch", "triton", "adasplash", "entmax")
+
+
+def hardware() -> dict:
+    """What it ran on: names, and versions of what is installed."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    driver = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip().splitlines()
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "driver": driver[0] if driver else "unknown",
+        "cuda": torch.version.cuda,
+        "python": sys.version.split()[0],
+        "versions": versions,
+    }
