@@ -56,6 +56,11 @@ def attention_weights(
 ) -> Tensor:
     """The weights ``[B, H, Q, K]`` of :func:`attention`, with the same arguments."""
     scores = q @ k.transpose(-2, -1) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    return weights_of(scores, mask, normalizer)
+
+
+def weights_of(scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> Tensor:
+    """Normalised scores ``[..., K]``, 0 where the mask is False and in rows without any key that may be attended to."""
     if mask is None or mask.all():
         return normalizer(scores)
     scores = scores.masked_fill(~mask, -torch.inf)

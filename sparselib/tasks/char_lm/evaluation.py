@@ -1,0 +1,83 @@
+"""Bits per character over a whole stream, attended positions, and spans along training (Tables 3 and 4)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from sparselib.tasks.char_lm.data import IGNORED, Stream
+from sparselib.tasks.char_lm.recurrent import RecurrentModel
+from sparselib.tasks.ngram import Bigram, unigram_log_probabilities
+
+
+@dataclass(frozen=True)
+class Measured:
+    """``bits_per_character``, and ``attended_positions``: keys with a nonzero weight, mean over queries, heads and layers."""
+
+    bits_per_character: float
+    attended_positions: float
+
+
+@torch.no_grad()
+def evaluate(model: RecurrentModel, stream: Stream, length: int) -> Measured:
+    """Read the whole stream in segments of ``length``, each row with its memory, and predict every character.
+
+    The first characters of each row have little context: fewer rows give (slightly) fewer bits, and take longer.
+    """
+    was_training = model.training
+    model.eval()
+    device = model.output.weight.device
+    # Summed up on the device: asking for a number in every layer would make it wait.
+    attended = torch.zeros((), dtype=torch.int64, device=device)
+    nats, characters, rows = 0.0, 0, 0
+
+    def count(layer: int, weights: Tensor) -> None:
+        nonlocal attended, rows
+        attended += weights.count_nonzero()
+        rows += weights[..., 0].numel()
+
+    memory = None
+    for inputs, targets in stream.segments(length):
+        logits, memory = model(inputs.to(device), memory, count)
+        nats += total_nats(logits, targets.to(device)).item()
+        characters += int((targets != IGNORED).sum())
+    model.train(was_training)
+    return Measured(nats / characters / math.log(2), attended.item() / rows)
+
+
+def total_nats(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy of ``logits [B, Q, V]``, summed over the targets ``[B, Q]`` that are there."""
+    return cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+
+
+def baselines(train: Tensor, test: Tensor, vocab_size: int) -> dict[str, float]:
+    """Bits per character of unigrams and of interpolated bigrams of characters ``[N]``: what a model must clearly beat."""
+    known, read = train.numpy().astype(np.int64), test.numpy().astype(np.int64)
+    unigram = unigram_log_probabilities(known, vocab_size)[read[1:]]
+    bigram = Bigram(known[None], vocab_size).log_probability(read[:-1], read[1:])
+    return {
+        "unigram": float(-unigram.mean() / math.log(2)),
+        "interpolated bigram": float(-bigram.mean() / math.log(2)),
+    }
+
+
+def span_at(log: pd.DataFrame, bits: float) -> float:
+    """The mean span at which validation first came down to ``bits`` per character (a cell of Table 4).
+
+    Between two lines of the log it is interpolated linearly, as the published cells are; NaN if it never came down so far.
+
+    Parameters
+    ----------
+    log : table with ``valid_bits`` and ``mean_span``, in the order of training
+    """
+    reached = np.flatnonzero(log["valid_bits"].to_numpy() <= bits)
+    if len(reached) == 0:
+        return math.nan
+    after = reached[0]
+    lines = log.iloc[max(0, after - 1) : after + 1]
+    # np.interp wants rising abscissae, and bits fall here: the line before is above `bits`, the line after is not.
+    return float(np.interp(-bits, -lines["valid_bits"], lines["mean_span"]))
