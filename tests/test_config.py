@@ -69,6 +69,10 @@ def paths(value: object, path: tuple = ()) -> Iterator[list]:
         yield from paths(inner, (*path, key))
 
 
+def test_the_schema_knows_the_attention_forms():
+    assert SCHEMA["$defs"]["mt_training"]["properties"]["attention_form"]["enum"] == list(predictors.FORMS)
+
+
 def test_a_profile_is_valid_and_named_as_its_file(profile):
     Draft202012Validator(SCHEMA).validate(profile)
     assert PROFILES[profile["profile"]] == profile

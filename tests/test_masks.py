@@ -101,6 +101,34 @@ def two_steps(second, first):
     return (second.float() @ first.float()).bool()
 
 
+@given(n=st.integers(1, 30), stride=st.integers(1, 7), how=st.sampled_from(sorted(masks.HEAD_COMBINATIONS)))
+@settings(deadline=None)
+def test_two_layers_reach_every_earlier_position_however_heads_are_combined(n, stride, how):
+    """Through any head, keeping a position (a residual connection) where a layer's part lacks it."""
+    triangle = torch.ones(n, n, dtype=torch.bool).tril()
+    for parts in (masks.strided_parts(stride), masks.fixed_parts(stride, 1)):
+        layers = [masks.to_dense(masks.combined(parts, how, layer), 1, 2, n)[0].any(0) for layer in range(2)]
+        reached = two_steps(layers[1] | torch.eye(n, dtype=torch.bool), layers[0])
+        assert torch.equal(reached, triangle)
+
+
+@pytest.mark.parametrize("parts", [masks.strided_parts(4), masks.fixed_parts(4, 2)], ids=["strided", "fixed"])
+def test_heads_combine_in_three_ways(parts):
+    first, second = (dense(part, 12) for part in parts)
+
+    def heads(how, layer):
+        return list(masks.to_dense(masks.combined(parts, how, layer), 1, 3, 12)[0])
+
+    for layer in range(4):
+        expected = {
+            "interleaved": [(first, second)[layer % 2]] * 3,
+            "merged": [first | second] * 3,
+            "per_head": [first, second, first],
+        }
+        for how, wanted in expected.items():
+            assert all(torch.equal(one, other) for one, other in zip(heads(how, layer), wanted, strict=True))
+
+
 def test_fixed_pattern_misses_its_own_block_without_the_direct_step():
     near, far = (dense(part, 16) for part in masks.fixed_parts(4, 1))
     assert not torch.equal(two_steps(far, near), torch.ones(16, 16, dtype=torch.bool).tril())
@@ -155,6 +183,9 @@ def test_flex_attention_reads_every_pattern():
         (lambda: masks.fixed(0, 1), "stride"),
         (lambda: masks.fixed(4, 0), "summary"),
         (lambda: masks.fixed(4, 5), "summary"),
+        (lambda: masks.combined(masks.strided_parts(4), "stacked"), "how"),
+        (lambda: masks.combined([], "merged"), "parts"),
+        (lambda: masks.combined(masks.strided_parts(4), "merged", -1), "layer"),
         (lambda: masks.sequence_globals([3], "last"), "which"),
         (lambda: masks.sequence_globals([0], "first"), "lengths"),
         (lambda: masks.sequence_globals([2.0], "first"), "lengths"),

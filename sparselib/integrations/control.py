@@ -29,6 +29,9 @@ class AttentionControl:
     observer: Observer | None = None
     #: Whether ``graph`` needs the queries of the whole prefix in incremental decoding, not only the new one.
     past_queries: bool = False
+    #: Whether ``graph`` takes a fifth argument in cross-attention (fairseq): the positions ``[Q]`` of its queries. In
+    #: self-attention the keys tell them: the queries are the last ones.
+    query_positions: bool = False
     block_graph: BlockGraph | None = None
     #: The alpha-entmax over the visited blocks; None is that of ``normalizer``.
     alpha: float | None = None
@@ -58,10 +61,12 @@ class AttentionControl:
         visible: Tensor | None,
         scale: float | None = None,
         prefix: Tensor | None = None,
+        positions: Tensor | None = None,
     ) -> Tensor:
         """Attention weights ``[B, H, Q, K]`` of one layer, from queries and keys before scaling; ``visible`` None is all.
 
-        ``prefix`` are the queries of the whole prefix, those of ``q`` last, for a graph that needs them.
+        ``prefix`` are the queries of the whole prefix, those of ``q`` last, for a graph that needs them, and
+        ``positions`` those of ``q`` in a sentence of their own, for one that needs these.
 
         Raises
         ------
@@ -75,7 +80,8 @@ class AttentionControl:
             if visible is None:
                 visible = q.new_ones(len(q), 1, q.shape[2], k.shape[2], dtype=torch.bool)
             if self.graph is not None:
-                mask = self.graph(layer, q if prefix is None else prefix, k, visible) & visible
+                extra = () if positions is None else (positions,)
+                mask = self.graph(layer, q if prefix is None else prefix, k, visible, *extra) & visible
             if self.observer is not None:
                 self.observer(layer, q, k, visible if mask is None else mask)
         return attention_weights(q, k, mask, normalizer=self.normalizer, scale=scale)
@@ -87,12 +93,12 @@ class AttentionControl:
         In incremental decoding (fairseq) ``graph`` gets the new query only, or with ``past_queries`` those of the whole
         prefix; either way it returns the rows of ``visible``.
         """
-        before = self.graph, self.past_queries
-        self.graph, self.past_queries = graph, past_queries
+        before = self.graph, self.past_queries, self.query_positions
+        self.graph, self.past_queries, self.query_positions = graph, past_queries, False
         try:
             yield
         finally:
-            self.graph, self.past_queries = before
+            self.graph, self.past_queries, self.query_positions = before
 
     @contextmanager
     def visiting(self, block_graph: BlockGraph, alpha: float | None = None) -> Iterator[None]:

@@ -5,18 +5,20 @@ FlexAttention's `create_block_mask` takes. A pattern knows nothing of padding, a
 definition includes it: `sparselib.graph_mask.combine` intersects with both.
 """
 
-from sparselib.masks.factorized import fixed, fixed_parts, strided, strided_parts
+from sparselib.masks.factorized import HEAD_COMBINATIONS, combined, fixed, fixed_parts, strided, strided_parts
 from sparselib.masks.global_tokens import global_tokens, sequence_globals
 from sparselib.masks.local import block, causal, dilated, sliding_window
 from sparselib.masks.pattern import Pattern, intersection, nothing, to_dense, union
 from sparselib.masks.sampled import RANDOM_SCOPES, bigbird, longformer, random_keys
 
 __all__ = [
+    "HEAD_COMBINATIONS",
     "RANDOM_SCOPES",
     "Pattern",
     "bigbird",
     "block",
     "causal",
+    "combined",
     "dilated",
     "fixed",
     "fixed_parts",

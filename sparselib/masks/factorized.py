@@ -1,13 +1,17 @@
 """The factorised patterns of Sparse Transformers (Child et al. 2019), with the off-by-ones of later descriptions removed.
 
-Each comes as its two parts A1 and A2, for heads that take one part each, and as their union. All are causal
-by definition. Two steps, one in each part, lead from every position to every earlier one (for `fixed`, the
-first part's own block is reached in a single step).
+Each comes as its two parts A1 and A2, and as their union; `combined` gives the papers' three ways to lay the parts
+out over layers and heads. All are causal by definition. Two steps, one in each part, lead from every position to
+every earlier one (for `fixed`, the first part's own block is reached in a single step).
 """
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 
 from torch import Tensor
 
-from sparselib.checks import at_least
+from sparselib.checks import at_least, one_of
 from sparselib.masks.local import block, causal
 from sparselib.masks.pattern import Pattern, intersection, union
 
@@ -51,3 +55,30 @@ def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
         return kv_idx % stride >= stride - summary
 
     return intersection(causal(), block(stride)), intersection(causal(), summary_columns)
+
+
+def combined(parts: Sequence[Pattern], how: str, layer: int = 0) -> Pattern:
+    """What the heads of one layer attend to; `how` is one of `HEAD_COMBINATIONS`.
+
+    "interleaved": layer n takes part n mod p in all heads; "merged": every head the union; "per_head": head h part h mod p.
+
+    Raises ValueError if `how` is none of them, there is no part, or layer < 0.
+    """
+    one_of("how", how, HEAD_COMBINATIONS)
+    at_least("number of parts", len(parts), 1)
+    at_least("layer", layer, 0)
+    return HEAD_COMBINATIONS[how](parts, layer)
+
+
+def _one_per_head(parts: Sequence[Pattern], layer: int) -> Pattern:
+    def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        return reduce(or_, ((h % len(parts) == n) & part(b, h, q_idx, kv_idx) for n, part in enumerate(parts)))
+
+    return attends
+
+
+HEAD_COMBINATIONS: dict[str, Callable[[Sequence[Pattern], int], Pattern]] = {
+    "interleaved": lambda parts, layer: parts[layer % len(parts)],
+    "merged": lambda parts, layer: union(*parts),
+    "per_head": _one_per_head,
+}

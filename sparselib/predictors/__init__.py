@@ -10,14 +10,17 @@ from sparselib.predictors.blocks import ClusteredBlocks, NearestBlocks, RandomBl
 from sparselib.predictors.buckets import Bucketed, share_a_bucket
 from sparselib.predictors.clustering import Clustering, fit_centroids
 from sparselib.predictors.distance import Distance, squared_distances
+from sparselib.predictors.forms import FORMS, Positions, form
 from sparselib.predictors.hashing import Hashing
 from sparselib.predictors.pattern import BigBird, Longformer, Nothing, Pattern
 from sparselib.predictors.quantization import Quantization
 from sparselib.predictors.routing import Routing, fit_routing_centroids
+from sparselib.predictors.rows import Rows, RowWise
 from sparselib.predictors.topk import TopK
 from sparselib.predictors.visible import visible_pairs
 
 __all__ = [
+    "FORMS",
     "BigBird",
     "Bucketed",
     "ClusteredBlocks",
@@ -28,12 +31,16 @@ __all__ = [
     "NearestBlocks",
     "Nothing",
     "Pattern",
+    "Positions",
     "Quantization",
     "RandomBlocks",
     "Routing",
+    "RowWise",
+    "Rows",
     "TopK",
     "fit_centroids",
     "fit_routing_centroids",
+    "form",
     "share_a_bucket",
     "squared_distances",
     "visible_pairs",

@@ -1,37 +1,37 @@
 """Top-k selection (Explicit Sparse Transformer, Extremely Sparse Transformer): each query's k best keys."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from sparselib.checks import Lengths, at_least
-from sparselib.predictors.inputs import checked_inputs
-from sparselib.predictors.visible import visible_pairs
+from sparselib.checks import at_least
+from sparselib.predictors.rows import Rows, RowWise
 
 
 @dataclass(frozen=True)
-class TopK:
+class TopK(RowWise):
     """The `k` visible keys with the largest scores q.k per query, and all that tie with the k-th.
 
     Padding and future are masked before selecting, and a query that sees k keys or fewer keeps them all. Works on
-    raw queries and keys; the scale of the scores does not matter.
+    raw queries and keys; the scale of the scores does not matter. For cross-attention too.
 
     Raises ValueError if k < 1.
     """
 
     k: int
+    cross: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         at_least("k", self.k, 1)
 
-    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """`[B, H, Q, D]`, `[B, H, K, D]` -> `Bool[B, H, Q, K]`.
+    def pairs(self, rows: Rows) -> Tensor:
+        return best_keys(rows, rows.visible, self.k)
 
-        Raises ValueError for malformed inputs or lengths.
-        """
-        queries, keys = checked_inputs(q, k, lengths)
-        visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
-        scores = (queries.vectors @ keys.vectors.mT).masked_fill_(~visible, -torch.inf)
-        kth = scores.topk(min(self.k, k.shape[2])).values[..., -1:]
-        return (scores >= kth) & visible  # where fewer than k are visible, the k-th is -inf
+
+def best_keys(rows: Rows, allowed: Tensor, count: int) -> Tensor:
+    """The `count` best of the `allowed` keys of each row, and all that tie with the last of them: `Bool[B, H, Q, K]`."""
+    scores = (rows.q @ rows.k.mT).masked_fill_(~allowed, -torch.inf)
+    last = scores.topk(min(count, scores.shape[-1])).values[..., -1:]
+    return (scores >= last) & allowed  # where fewer than count are allowed, the last is -inf

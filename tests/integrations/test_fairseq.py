@@ -12,6 +12,7 @@ from fairseq.models.transformer.transformer_legacy import base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
 from sparselib.integrations.fairseq.transformer import SparseTransformer, drop_words, normalizer_of, sparse_transformer
+from sparselib.predictors import FORMS
 
 WORDS = 40
 
@@ -195,3 +196,50 @@ def test_coword_dropout_is_for_training_only(task, batch):
 def test_a_normalizer_out_of_range_is_named(arguments, named):
     with pytest.raises(ValueError, match=named):
         normalizer_of(Namespace(**{"attention_alpha": None, "attention_k": None} | arguments))
+
+
+def with_form(task, name, budget=2):
+    """A model whose heads are far from uniform, and the same without the form."""
+    free, ours = (stock_and_ours(task, **changes)[1].eval() for changes in
+                  ({}, {"attention_normalizer": None, "attention_form": name, "attention_budget": budget}))  # fmt: skip
+    with torch.no_grad():
+        for name, weight in ours.named_parameters():
+            if "q_proj" in name or "v_proj" in name:
+                weight.mul_(4)
+    free.load_state_dict(ours.state_dict())
+    return ours, free
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_beam_search_under_a_form_equals_teacher_forcing(task, batch, name):
+    ours, free = with_form(task, name)
+    generator = SequenceGenerator([ours], task.target_dictionary, beam_size=3, max_len_b=9, min_len=9)
+    sample = {"net_input": {"src_tokens": batch[0], "src_lengths": batch[1]}}
+    with torch.no_grad():
+        for row, hypotheses in enumerate(generator.generate([ours], sample)):
+            # The sentence alone: neither the padding of a batch on its left nor the beams change what attends to what.
+            source = batch[0][row : row + 1, -batch[1][row] :]
+            for hypothesis in hypotheses:
+                tokens = hypothesis["tokens"]
+                before = torch.cat([tokens.new_tensor([task.target_dictionary.eos()]), tokens[:-1]])[None]
+                output = ours(source, batch[1][row : row + 1], before)
+                scores = ours.get_normalized_probs(output, log_probs=True)[0].gather(-1, tokens[:, None])[:, 0]
+                assert torch.allclose(hypothesis["positional_scores"], scores, atol=1e-4)
+        real = batch[2] != task.target_dictionary.pad()
+        assert torch.allclose(logits(ours, batch)[real], logits(free, batch)[real], atol=1e-3) == (name == "Full")
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_are_where_the_paper_has_them_and_learn(task, batch, name):
+    ours, _ = with_form(task, name)
+    restricted = {place for place, control in ours.attention_controls.items() if control.graph is not None}
+    assert restricted == {"encoder", "decoder"} | ({"cross"} if name in ("Full", "Random", "Top-k") else set())
+    logits(ours.train(), batch).square().sum().backward()
+    assert all(layer.self_attn.k_proj.weight.grad.isfinite().all() for layer in ours.encoder.layers)
+    assert ours.decoder.layers[0].self_attn.v_proj.weight.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize(("budget", "named"), [(None, "--attention-budget"), (0, "k must be at least 1")])
+def test_a_form_needs_a_budget(task, budget, named):
+    with pytest.raises(ValueError, match=named):
+        with_form(task, "Window", budget)

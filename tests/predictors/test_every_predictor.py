@@ -9,6 +9,7 @@ import torch
 
 from sparselib import masks
 from sparselib.predictors import (
+    FORMS,
     BigBird,
     Bucketed,
     Clustering,
@@ -20,6 +21,7 @@ from sparselib.predictors import (
     Quantization,
     Routing,
     TopK,
+    form,
 )
 
 
@@ -41,6 +43,7 @@ PREDICTORS = {
     "longformer": Longformer(2),
     "bigbird": BigBird(2),
     "bigbird, official": BigBird(2, random_scope="official_plan"),
+    **{f"form {name}": form(name, 1 if name == "Window" else 4) for name in FORMS},
 }
 
 

@@ -15,6 +15,7 @@ pytest.importorskip("sparselib.integrations.fairseq")
 from sparselib.attention import gold_graph
 from sparselib.corpora.parallel import write_parallel
 from sparselib.graphs import open_graphs
+from sparselib.predictors.forms import TopKOutOfWindow
 from sparselib.tasks.translation.data import binarize
 from sparselib.tasks.translation.evaluation import evaluate_replaced, extract_decoder_graphs, score, to_text
 from sparselib.tasks.translation.model import load_translator
@@ -64,6 +65,18 @@ def test_it_learns_to_translate(data, translator):
     bleu, signature = score(to_text(pieces, "spaces", "de"), references(data))
     assert bleu > 50
     assert "tok:13a" in signature
+
+
+def test_a_model_trained_with_a_form_keeps_it_when_loaded(data):
+    form = {"attention_form": "Top-k OOW", "attention_budget": 2}
+    train(data / "data", "en", "de", ARCHITECTURE, TRAINING | form | {"max_update": 20}, 0, data / "form")
+    loaded = load_translator(data / "form" / "model.pt", data / "data")
+    assert loaded.decoder.graph.forms == [TopKOutOfWindow(2)]
+    assert loaded.decoder.normalizer(torch.zeros(1, 4)).tolist() == [[0.25] * 4]
+    seen = []
+    with loaded.decoder.observing(lambda layer, q, k, mask: seen.append(int(mask.sum(-1).max()))):
+        assert len(loaded.translate("test", 3, 2, 200)) == 3
+    assert max(seen) == 2
 
 
 def test_hypotheses_come_in_the_order_of_the_file_whatever_the_batches(translator):

@@ -90,6 +90,7 @@ PREDICTORS = modules(
     "predictors/pattern",
     "predictors/quantization",
     "predictors/routing",
+    "predictors/rows",
     "predictors/topk",
     "masks/local",
     "masks/sampled",

@@ -17,13 +17,16 @@ def preprocess(arguments: list[str]) -> None:
 
 def train(arguments: list[str]) -> None:
     """``fairseq-train``; resumes from ``checkpoint_last.pt`` of its ``--save-dir``."""
-    from fairseq import options
+    from fairseq import checkpoint_utils, options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
     from fairseq.distributed import utils as distributed
     from fairseq_cli import train
 
     parser = options.get_training_parser()
     args = options.parse_args_and_arch(parser, ["--user-dir", str(USER_DIR), *arguments])
+    # fairseq keeps the best loss in attributes of these functions: a second, worse model in a process would not be saved.
+    for function in (checkpoint_utils.save_checkpoint, train.should_stop_early):
+        vars(function).clear()
     distributed.call_main(convert_namespace_to_omegaconf(args), train.main)
 
 

@@ -12,6 +12,8 @@ from sparselib.attention import Normalizer
 from sparselib.entmax import entmax, entmax15, sparsemax, topk_softmax
 from sparselib.integrations.control import AttentionControl
 from sparselib.integrations.fairseq.attention import ControlledAttention
+from sparselib.integrations.forms import FormGraph
+from sparselib.predictors import FORMS, form
 
 #: Where a transformer attends: encoder self-, decoder self- and cross-attention.
 PLACES = ("encoder", "decoder", "cross")
@@ -32,6 +34,12 @@ class SparseTransformer(TransformerModel):
         parser.add_argument("--attention-alpha", type=float, help="alpha of --attention-normalizer entmax, at least 1")
         parser.add_argument("--attention-k", type=int, help="attended keys of --attention-normalizer topk")
         parser.add_argument(
+            "--attention-form",
+            choices=list(FORMS),
+            help="which pairs attend, in encoder and decoder self-attention; Random and Top-k in cross-attention too",
+        )
+        parser.add_argument("--attention-budget", type=int, help="attended positions of --attention-form")
+        parser.add_argument(
             "--coword-dropout", type=float, help="share of source tokens replaced by <unk> in training (Table 3)"
         )
 
@@ -45,6 +53,9 @@ class SparseTransformer(TransformerModel):
             )
             for place in PLACES
         }
+        # A model that was trained before there were forms has no such option.
+        if getattr(args, "attention_form", None) is not None:
+            restrict(model.attention_controls, args.attention_form, args.attention_budget)
         for number, layer in enumerate(model.encoder.layers):
             layer.self_attn = ControlledAttention(layer.self_attn, model.attention_controls["encoder"], number)
             layer.can_use_fastpath = False  # torch's fused layer knows softmax only
@@ -58,6 +69,24 @@ class SparseTransformer(TransformerModel):
         if self.training and self.coword_dropout > 0:
             src_tokens = drop_words(src_tokens, self.coword_dropout, self.source_dictionary)
         return super().forward(src_tokens, src_lengths, prev_output_tokens, **arguments)
+
+
+def restrict(controls: dict[str, AttentionControl], name: str, budget: int | None) -> None:
+    """Make a model attend by one of ``sparselib.predictors.FORMS``, where the paper does, for as long as it lives.
+
+    Raises
+    ------
+    ValueError
+        If the form is unknown, or the budget missing or below 1.
+    """
+    if budget is None:
+        raise ValueError(f"--attention-budget: the form {name} needs one, at least 1")
+    for number, (place, control) in enumerate(controls.items()):
+        # Each layer of each place draws its own random keys.
+        forms = [form(name, budget, seed=number + len(controls) * layer) for layer in range(control.layers)]
+        if place != "cross" or forms[0].cross:
+            control.graph = FormGraph(forms, causal=place == "decoder")
+            control.query_positions = place == "cross"
 
 
 def normalizer_of(args) -> Normalizer:
@@ -99,6 +128,7 @@ def drop_words(tokens: Tensor, probability: float, dictionary) -> Tensor:
 
 @register_model_architecture("sparse_transformer", "sparse_transformer")
 def sparse_transformer(args) -> None:
-    args.attention_normalizer = getattr(args, "attention_normalizer", None) or "entmax15"
+    form_given = getattr(args, "attention_form", None) is not None  # their paper has softmax over what they keep
+    args.attention_normalizer = getattr(args, "attention_normalizer", None) or ("softmax" if form_given else "entmax15")
     args.coword_dropout = getattr(args, "coword_dropout", None) or 0.0
     base_architecture(args)

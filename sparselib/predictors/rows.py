@@ -1,0 +1,57 @@
+"""Predictors that decide each query's row by itself, from what that query may see.
+
+So they take any visible pairs (padding on either side), one step of incremental decoding and, where their rule has a meaning
+there, cross-attention: what a model needs that is trained under a predictor and decodes with it.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from sparselib.checks import Lengths
+from sparselib.predictors.inputs import checked_inputs
+from sparselib.predictors.visible import visible_pairs
+
+
+class Rows(NamedTuple):
+    """Queries with all the keys of their sentences: `q` `[B, H, Q, D]`, `k` `[B, H, K, D]`, `visible` `Bool[B, 1, Q, K]`.
+
+    `at` `[B, 1, Q, 1]` and `of` `[B, 1, 1, K]` are the positions of queries and keys among the real tokens of their
+    sentence; any of `visible`, `at` and `of` may have sizes of 1 that broadcast. `causal`: whether the rows are those of a
+    decoder, which a single row does not tell.
+    """
+
+    q: Tensor
+    k: Tensor
+    visible: Tensor
+    at: Tensor
+    of: Tensor
+    causal: bool
+
+
+class RowWise(ABC):
+    """A predictor that implements `pairs`; `cross` says whether queries may come from another sentence than keys."""
+
+    cross: ClassVar[bool] = False
+
+    @abstractmethod
+    def pairs(self, rows: Rows) -> Tensor:
+        """The predicted pairs, `Bool` that broadcasts to `[B, H, Q, K]`, none of them invisible."""
+
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
+        """`[B, H, Q, D]`, `[B, H, K, D]` -> `Bool[B, H, Q, K]`.
+
+        Raises ValueError for malformed inputs or lengths, and for unequal numbers of queries and keys unless `cross`.
+        """
+        queries, keys = checked_inputs(q, k, lengths)
+        if not self.cross and q.shape[2] != k.shape[2]:
+            raise ValueError(
+                f"{type(self).__name__} is for self-attention, got {q.shape[2]} queries, {k.shape[2]} keys"
+            )
+        visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
+        at = torch.arange(q.shape[2], device=q.device)[None, None, :, None]
+        of = torch.arange(k.shape[2], device=q.device)[None, None, None]
+        pairs = self.pairs(Rows(queries.vectors, keys.vectors, visible, at, of, causal))
+        return pairs.expand(*q.shape[:3], k.shape[2])
