@@ -5,6 +5,7 @@ import math
 import pickle
 from functools import partial
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -139,7 +140,7 @@ def test_the_figure_draws_every_curve(measured):
     time, memory, even = figure.axes
     assert len(time.lines) == len(memory.lines) == 5
     assert len(even.lines) == 4  # two peers, with the prediction and without
-    plots.plt.close(figure)
+    plt.close(figure)
 
 
 def test_memory_is_that_of_the_run():

@@ -96,6 +96,13 @@ PREDICTORS = modules(
     "masks/sampled",
     "masks/global_tokens",
 )
+PLOTS = modules(
+    "plots/__init__",
+    "plots/curves",
+    "plots/matrices",
+    "plots/style",
+    "plots/times",
+)
 KERNELS = expand(
     "kernels/{module}.py", module=sorted(glob_wildcards("kernels/{module}.py").module)
 )

@@ -73,7 +73,7 @@ wildcard_constraints:
 
 rule figure:
     input:
-        code=modules("plots", "results", "examples", "paths"),
+        code=PLOTS + modules("results", "examples", "paths"),
         notebook="notebooks/{figure}.ipynb",
         data=lambda wildcards: FIGURES[wildcards.figure],
     output:
