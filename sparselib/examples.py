@@ -106,6 +106,33 @@ def busiest_span(marked: np.ndarray, width: int) -> slice:
     return slice(best, best + width)
 
 
+def least_focused(weights: Tensor, kept: Tensor, width: int) -> tuple[int, int]:
+    """Head and row of ``weights [H, n, n]`` that give most to keys outside ``kept``, so much as a selection would cut off.
+
+    Only rows that can be shown are considered: those whose position and kept keys lie within ``width`` positions.
+
+    Raises ``ValueError`` if no row is one.
+    """
+    count = weights.shape[-1]
+    own_too = kept | torch.eye(count, dtype=torch.bool)
+    position = torch.arange(count).expand_as(own_too)
+    first = position.masked_fill(~own_too, count).amin(-1)
+    last = position.masked_fill(~own_too, -1).amax(-1)
+    shown = last - first < width
+    if not shown.any():
+        raise ValueError(f"width: no row has its position and its kept keys within {width} positions")
+    cut = (weights * ~kept).sum(-1).masked_fill(~shown, -1.0)
+    head, row = divmod(int(cut.argmax()), count)
+    return head, row
+
+
+def span_around(positions: Tensor, width: int, length: int) -> slice:
+    """``width`` of ``length`` positions with the given ones in their middle, as far as the ends allow; all, if fewer."""
+    start = (int(positions.min()) + int(positions.max()) + 1 - width) // 2
+    start = max(0, min(start, length - width))
+    return slice(start, min(start + width, length))
+
+
 def fixed_patterns(length: int) -> dict[str, masks.Pattern]:
     """Every position pattern once, at sizes that show its shape."""
     generator = torch.Generator().manual_seed(0)

@@ -9,6 +9,7 @@ from sparselib.masks.factorized import HEAD_COMBINATIONS, combined, fixed, fixed
 from sparselib.masks.global_tokens import global_tokens, sequence_globals
 from sparselib.masks.local import block, causal, dilated, sliding_window
 from sparselib.masks.pattern import Pattern, intersection, nothing, to_dense, union
+from sparselib.masks.reach import two_steps
 from sparselib.masks.sampled import RANDOM_SCOPES, bigbird, longformer, random_keys
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "strided",
     "strided_parts",
     "to_dense",
+    "two_steps",
     "union",
 ]

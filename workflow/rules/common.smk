@@ -99,7 +99,9 @@ PREDICTORS = modules(
 PLOTS = modules(
     "plots/__init__",
     "plots/curves",
+    "plots/factorised",
     "plots/matrices",
+    "plots/selection",
     "plots/style",
     "plots/times",
 )
