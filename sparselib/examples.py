@@ -107,9 +107,9 @@ def busiest_span(marked: np.ndarray, width: int) -> slice:
 
 
 def least_focused(weights: Tensor, kept: Tensor, width: int) -> tuple[int, int]:
-    """Head and row of ``weights [H, n, n]`` that give most to keys outside ``kept``, so much as a selection would cut off.
+    """Head and row of ``weights [H, n, n]`` that give most to keys outside ``kept``, Bool of the same shape.
 
-    Only rows that can be shown are considered: those whose position and kept keys lie within ``width`` positions.
+    Only rows that can be drawn are considered: those whose position and kept keys lie within ``width`` positions.
 
     Raises ``ValueError`` if no row is one.
     """

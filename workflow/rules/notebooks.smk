@@ -1,7 +1,13 @@
 """Every table and figure is a notebook, run by papermill on what the other stages have measured."""
 
 # What each notebook reads. Those in FIGURES draw one figure, named as they are.
-FIGURES, TABLES, MEASURED = {}, {}, []
+# The patterns of positions need nothing that was measured.
+FIGURES = {
+    "factorised/fig03_strided": [],
+    "factorised/fig05_fixed": [],
+    "factorised/reach": [],
+}
+TABLES, MEASURED = {}, []
 if "masked_lm" in config:
     SWEEPS = measured("masked_lm", "sweep/seed{seed}/layer{layer}.parquet")
     REPLACED = measured("masked_lm", "replaced/seed{seed}.csv")
@@ -16,6 +22,9 @@ if "masked_lm" in config:
     PERPLEXITY = [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"]
     FIGURES |= {
         "00_patterns": STUDENTS + GRAPHS,
+        "extremely_sparse/fig01_selection": STUDENTS + GRAPHS + TOKENS,
+        "extremely_sparse/fig02_pipeline": STUDENTS + GRAPHS + TOKENS,
+        "extremely_sparse/fig03_forms": STUDENTS + GRAPHS + TOKENS,
         "sparsefinder/fig01_method": STUDENTS + GRAPHS + TOKENS,
         "sparsefinder/fig04_tradeoff": SWEEPS + REPLACED,
         "sparsefinder/fig05_coreference": STUDENTS
@@ -73,7 +82,9 @@ wildcard_constraints:
 
 rule figure:
     input:
-        code=PLOTS + modules("results", "examples", "paths"),
+        code=PLOTS
+        + modules("results", "examples", "paths")
+        + modules("masks/factorized", "masks/reach", "predictors/forms"),
         notebook="notebooks/{figure}.ipynb",
         data=lambda wildcards: FIGURES[wildcards.figure],
     output:
