@@ -84,7 +84,7 @@ def draw_reach(axes: Axes, attended: np.ndarray, reached: np.ndarray, title: str
 
 def reach_legend(figure: Figure) -> None:
     """What the colours of :func:`draw_reach` mean, under the figure."""
-    named = {"attended to directly": _ONE, "in two steps only": _TWO, "not reached": _NEVER, "future": _FUTURE}
+    named = {"attended to directly": _ONE, "in two steps only": _TWO, "not reached this way": _NEVER, "future": _FUTURE}
     handles = [Patch(color=color, label=label) for label, color in named.items()]
     figure.legend(handles=handles, loc="outside lower left", ncol=4, fontsize=8)
 
