@@ -32,6 +32,11 @@ if "translation" in config:
     include: "workflow/rules/translation.smk"
 
 
+if "forms" in config:
+
+    include: "workflow/rules/forms.smk"
+
+
 if "scaling" in config:
 
     include: "workflow/rules/scaling.smk"

@@ -25,13 +25,23 @@ def parallel_corpus(
     split: Annotated[list[str], typer.Option(help="repeat for several splits")],
     language: Annotated[list[str], typer.Option(help="repeat for every language")],
     output: Annotated[Path, typer.Option(help="folder for <split>.<language>")],
+    block_words: Annotated[int | None, typer.Option(help="join a document's sentences up to so many words")] = None,
+    align: Annotated[list[str] | None, typer.Option(help="splits whose word alignment to write, if it is known")] = None,
 ) -> None:
-    """Write or read aligned sentences, one plain text file per split and language."""
+    """Write or read aligned sentences, or blocks of them, one plain text file per split and language."""
     from sparselib.corpora.parallel import write_parallel
-    from sparselib.corpora.sources import read_parallel_splits
+    from sparselib.corpora.sources import read_alignments, read_document_blocks, read_parallel_splits
 
-    for name, lines in read_parallel_splits(source, split, language).items():
+    if block_words is not None and align:
+        raise ValueError("--align: blocks of sentences have no word alignment; leave out one of --align, --block-words")
+    if block_words is None:
+        texts = read_parallel_splits(source, split, language)
+    else:
+        texts = read_document_blocks(source, split, language, block_words)
+    for name, lines in texts.items():
         write_parallel(output, name, lines)
+    for name, lines in read_alignments(source, align or [], language).items():
+        write_parallel(output, name, {"alignment": lines})
 
 
 def binarize(

@@ -27,3 +27,22 @@ def align(source: Sentence, target: Sentence) -> list[tuple[int, int]]:
         if concept >= 0
         for counterpart in positions.get(concept, ())
     ]
+
+
+def to_pharaoh(links: list[tuple[int, int]]) -> str:
+    """``[(0, 0), (1, 2)]`` -> ``"0-0 1-2"``, the usual line of an alignment file."""
+    return " ".join(f"{source}-{target}" for source, target in links)
+
+
+def from_pharaoh(line: str) -> list[tuple[int, int]]:
+    """The inverse of :func:`to_pharaoh`.
+
+    Raises
+    ------
+    ValueError
+        If the line is something else.
+    """
+    try:
+        return [(int(source), int(target)) for source, target in (link.split("-") for link in line.split())]
+    except ValueError as error:
+        raise ValueError(f"not an alignment like 0-0 1-2: {line!r}") from error

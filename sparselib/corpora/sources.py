@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 
+from sparselib.corpora.alignment import align, to_pharaoh
+from sparselib.corpora.document_blocks import join_blocks
 from sparselib.corpora.documents import Document
 from sparselib.corpora.folder import read_folder
 from sparselib.corpora.parallel import read_parallel
+from sparselib.corpora.translations import Translation, write_translations
 
 
 def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]]:
@@ -56,17 +59,8 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
     """
     names = {split: split for split in splits} | source.get("names", {})
     match source:
-        case {"source": "grammar", "sentences": sentences, "seed": seed}:
-            from sparselib.corpora.translations import write_translations
-
-            written = write_translations({split: sentences[split] for split in splits}, seed, tuple(languages))
-            return {
-                split: {
-                    language: [" ".join(pair.sentences[language].words) for pair in written[split]]
-                    for language in languages
-                }
-                for split in splits
-            }
+        case {"source": "grammar", "sentences": _, "seed": _}:
+            return {split: _lines(pairs, languages) for split, pairs in _written(source, splits, languages).items()}
         case {"source": "folder", "path": path}:
             return {split: read_parallel(path, names[split], languages) for split in splits}
         case {"source": "hub", "name": name}:
@@ -78,3 +72,38 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
             raise ValueError(f"corpus {kind!r} lacks a key: grammar needs sentences and seed, folder path, hub name")
         case _:
             raise ValueError(f"corpus source {source.get('source')!r} is unknown: it is grammar, folder or hub")
+
+
+def read_document_blocks(
+    source: dict, splits: list[str], languages: list[str], words: int
+) -> dict[str, dict[str, list[str]]]:
+    """The same with a line per block of consecutive sentences, at most so many ``words`` on either side.
+
+    Only the grammar knows where its documents end; any other split counts as one document.
+    """
+    if source.get("source") != "grammar":
+        read = read_parallel_splits(source, splits, languages)
+        return {split: join_blocks(lines, [0] * len(lines[languages[0]]), words) for split, lines in read.items()}
+    return {
+        split: join_blocks(_lines(pairs, languages), [pair.document for pair in pairs], words)
+        for split, pairs in _written(source, splits, languages).items()
+    }
+
+
+def read_alignments(source: dict, splits: list[str], languages: list[str]) -> dict[str, list[str]]:
+    """Gold word alignments of two languages, a line like ``0-0 1-2`` per sentence; only the grammar has them."""
+    if source.get("source") != "grammar":
+        return {}
+    first, second = languages
+    return {
+        split: [to_pharaoh(align(pair.sentences[first], pair.sentences[second])) for pair in pairs]
+        for split, pairs in _written(source, splits, languages).items()
+    }
+
+
+def _written(source: dict, splits: list[str], languages: list[str]) -> dict[str, list[Translation]]:
+    return write_translations({split: source["sentences"][split] for split in splits}, source["seed"], tuple(languages))
+
+
+def _lines(pairs: list[Translation], languages: list[str]) -> dict[str, list[str]]:
+    return {language: [" ".join(pair.sentences[language].words) for pair in pairs] for language in languages}

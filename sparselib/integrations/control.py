@@ -87,8 +87,10 @@ class AttentionControl:
         return attention_weights(q, k, mask, normalizer=self.normalizer, scale=scale)
 
     @contextmanager
-    def restricted_to(self, graph: Graph, past_queries: bool = False) -> Iterator[None]:
+    def restricted_to(self, graph: Graph | None, past_queries: bool = False) -> Iterator[None]:
         """Inside, every layer attends only where ``graph`` says, in all heads at once (section 5, "replacing G by G-hat").
+
+        None lifts any restriction.
 
         In incremental decoding (fairseq) ``graph`` gets the new query only, or with ``past_queries`` those of the whole
         prefix; either way it returns the rows of ``visible``.

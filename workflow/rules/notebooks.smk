@@ -69,6 +69,8 @@ if PAIRS:
     }
     TABLES |= {"sparsefinder/tables_translation": EVERY_PAIR}
     MEASURED += EVERY_PAIR
+if "forms" in config:
+    MEASURED += FORM_MEASURED
 if "scaling" in config:
     FIGURES |= {"sparsefinder/scaling": [f"{RESULTS}/scaling.csv"]}
 TABLES |= {"claims": [f"{RESULTS}/claims.csv"]}

@@ -1,0 +1,41 @@
+"""Documents as lines: consecutive sentences joined into blocks, for translation beyond the sentence."""
+
+from collections.abc import Iterator
+
+from sparselib.checks import at_least
+
+
+def join_blocks(lines: dict[str, list[str]], documents: list[int], words: int) -> dict[str, list[str]]:
+    """Join aligned sentences of one document, as many as fit, so that no side of a block has more than ``words`` words.
+
+    A sentence that is longer than that is a block of its own.
+
+    Parameters
+    ----------
+    lines : sentences by language, aligned
+    documents : the document of each sentence; those of a document follow each other
+
+    Raises
+    ------
+    ValueError
+        If ``words`` is below 1, or there are not as many documents as lines.
+    """
+    at_least("words", words, 1)
+    for language, text in lines.items():
+        if len(text) != len(documents):
+            raise ValueError(f"documents: {len(documents)} numbers for {len(text)} sentences of {language}")
+    blocks = list(_blocks(lines, documents, words))
+    return {language: [" ".join(text[block]) for block in blocks] for language, text in lines.items()}
+
+
+def _blocks(lines: dict[str, list[str]], documents: list[int], words: int) -> Iterator[slice]:
+    start, length = 0, dict.fromkeys(lines, 0)
+    for place, document in enumerate(documents):
+        more = {language: len(text[place].split()) for language, text in lines.items()}
+        together = {language: length[language] + more[language] for language in lines}
+        if place > start and (document != documents[start] or max(together.values()) > words):
+            yield slice(start, place)
+            start, together = place, more
+        length = together
+    if start < len(documents):
+        yield slice(start, len(documents))
