@@ -83,9 +83,10 @@ def describe(
 ) -> tuple[pd.DataFrame, tuple[int, WordMap]]:
     """Measures per decoder layer, means over heads, and one map to look at: the first of the shortest with enough words.
 
-    ``entropy`` (bits) and ``attended`` (nonzero weights) are means over all target pieces; ``aligned_mass`` is the weight
-    that a word with counterparts gives to them, and ``aligned_words`` the share of these words whose largest weight, in
-    the mean over heads, is at a counterpart; NaN without ``alignments``.
+    ``entropy`` (bits), ``attended`` (nonzero weights) and ``on_the_end`` (weight of the source's last token, the sentence's
+    end) are means over all target pieces; ``aligned_mass`` is the weight that a word with counterparts gives to them, and
+    ``aligned_words`` the share of these words whose largest weight, in the mean over heads, is at a counterpart; NaN
+    without ``alignments``.
 
     Parameters
     ----------
@@ -99,13 +100,14 @@ def describe(
     pairs = len(translator.dataset(split))
     if alignments is not None and len(alignments) != pairs:
         raise ValueError(f"{len(alignments)} alignments for {pairs} pairs of {split}")
-    entropy, nonzero, rows, mass, found, words = 0.0, 0.0, 0, 0.0, 0.0, 0
+    entropy, nonzero, end, rows, mass, found, words = 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0
     shown: tuple[int, WordMap] | None = None
     for number, one, weights in word_maps(translator, split, batch_tokens):
         if shown is None or _preference(number, one) < _preference(*shown):
             shown = number, one
         entropy = entropy + torch.special.entr(weights).sum(-1).mean(1).sum(1) / torch.log(torch.tensor(2.0))
         nonzero = nonzero + (weights > 0).sum(-1).double().mean(1).sum(1)
+        end = end + weights[..., -1].mean(1).sum(1)
         rows += weights.shape[2]
         if alignments is not None:
             gold = torch.zeros(len(one.target), len(one.source), dtype=torch.bool, device=weights.device)
@@ -118,7 +120,7 @@ def describe(
             words += int(linked.sum())
     layers = translator.decoder.layers
     nothing = torch.full((layers,), torch.nan)
-    table = {"layer": range(layers), "entropy": entropy / rows, "attended": nonzero / rows}
+    table = {"layer": range(layers), "entropy": entropy / rows, "attended": nonzero / rows, "on_the_end": end / rows}
     table |= {"aligned_mass": mass / words if words else nothing, "aligned_words": found / words if words else nothing}
     return pd.DataFrame({name: _column(values) for name, values in table.items()}), shown
 
