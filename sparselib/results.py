@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from sparselib.metrics import hypervolume, pareto_front
+from sparselib.predictors import FORMS
 
 #: Tables and figures name the methods so, in this order: Sparsefinder's, learned baselines, fixed baselines.
 METHODS = {
@@ -70,6 +71,43 @@ def _read_sizes(folder: Path, name: str) -> pd.DataFrame:
     if not paths:
         raise FileNotFoundError(f"{folder / 'blocks'}: no table of block sizes ({name}); run the workflow first")
     return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def read_forms(folder: Path) -> pd.DataFrame:
+    """BLEU of every trained attention form: ``form, budget`` (NaN: Full), ``seed, tested_with, bleu, attended_<place>``.
+
+    ``folder`` is that of a language pair. Raises ``FileNotFoundError`` if there is none.
+    """
+    return _read_cells(folder, "measured.csv")
+
+
+def read_cross_attention(folder: Path) -> pd.DataFrame:
+    """Cross-attention of every trained form, a row per decoder layer. Raises ``FileNotFoundError`` if there is none."""
+    return _read_cells(folder, "cross_attention.csv")
+
+
+def _read_cells(folder: Path, name: str) -> pd.DataFrame:
+    paths = sorted(folder.glob(f"*_seed*/{name}"))
+    if not paths:
+        raise FileNotFoundError(f"{folder}: no table of a trained attention form ({name}); run the workflow first")
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def as_trained(forms: pd.DataFrame) -> pd.DataFrame:
+    """Rows of :func:`read_forms` that were tested with the form that they were trained with."""
+    return forms[forms["tested_with"] == forms["form"]]
+
+
+def by_budget(forms: pd.DataFrame, measure: str = "bleu") -> pd.DataFrame:
+    """As trained, means over seeds: a row per form in the papers' order, a column per budget, largest first.
+
+    Full, which knows no budget, has its value in the column ``full``.
+    """
+    table = as_trained(forms).assign(budget=lambda rows: rows["budget"].fillna(0).astype(int))
+    table = table.pivot_table(index="form", columns="budget", values=measure).rename(columns={0: "full"})
+    budgets = sorted((column for column in table if column != "full"), reverse=True)
+    columns = ["full", *budgets] if "full" in table else budgets
+    return table.loc[[form for form in FORMS if form in table.index], columns].rename_axis(columns=None)
 
 
 def at_every_count(table: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,9 @@ def train_form(
     references: References,
     architecture: Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of the model")],
     training: Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of training")],
-    form: Annotated[str, typer.Option(help="Full, Block, Window, Dilated, Global, Random, BigBird, Top-k or Top-k OOW")],
+    form: Annotated[
+        str, typer.Option(help="Full, Block, Window, Dilated, Global, Random, BigBird, Top-k or Top-k OOW")
+    ],
     seed: Annotated[int, typer.Option()],
     beam: Annotated[int, typer.Option()],
     words: Words,
@@ -56,7 +58,9 @@ def train_form(
     cell = {"form": form, "budget": budget, "seed": seed}
     concentration, (number, shown) = describe(translator, split, links, batch_tokens)
     words_of = {"number": number, "source_words": shown.source, "target_words": shown.target}
-    write_tensors(output / "map.safetensors", {"weights": shown.weights}, kind="cross-attention map", **cell, **words_of)
+    write_tensors(
+        output / "map.safetensors", {"weights": shown.weights}, kind="cross-attention map", **cell, **words_of
+    )
     write_table(output / "cross_attention.csv", concentration.assign(**cell))
     write_table(output / "training.csv", log)
     summary = {"architecture": architecture, "training": FIXED | settings, "seed": seed, "train_runtime": seconds}

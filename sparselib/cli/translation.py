@@ -26,7 +26,9 @@ def parallel_corpus(
     language: Annotated[list[str], typer.Option(help="repeat for every language")],
     output: Annotated[Path, typer.Option(help="folder for <split>.<language>")],
     block_words: Annotated[int | None, typer.Option(help="join a document's sentences up to so many words")] = None,
-    align: Annotated[list[str] | None, typer.Option(help="splits whose word alignment to write, if it is known")] = None,
+    align: Annotated[
+        list[str] | None, typer.Option(help="splits whose word alignment to write, if it is known")
+    ] = None,
 ) -> None:
     """Write or read aligned sentences, or blocks of them, one plain text file per split and language."""
     from sparselib.corpora.parallel import write_parallel

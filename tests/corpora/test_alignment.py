@@ -7,11 +7,12 @@ import pytest
 from scenes import SCENES
 
 from sparselib.corpora import english, french, german, story
-from sparselib.corpora.alignment import align
+from sparselib.corpora.alignment import align, from_pharaoh, to_pharaoh
 from sparselib.corpora.concepts import number_nodes
 from sparselib.corpora.dice import Dice
 from sparselib.corpora.documents import Sentence
 from sparselib.corpora.grammar import write_corpus, write_documents
+from sparselib.corpora.sources import read_alignments, read_parallel_splits
 
 WRITERS = {"en": english.sentence, "de": german.sentence, "fr": french.sentence}
 CONTENT = {"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM"}
@@ -117,3 +118,28 @@ def test_the_english_corpus_is_the_text_it_always_was():
             for sentence in document.sentences:
                 digest.update(repr((split, sentence.words, sentence.tags, sentence.chains)).encode())
     assert digest.hexdigest() == "886b57583381676fcf5c007c9530a8caf07674962de96aafc9882a21f749b26d"
+
+
+def test_alignment_files_have_the_usual_lines():
+    assert to_pharaoh([(0, 0), (1, 2)]) == "0-0 1-2"
+    assert from_pharaoh("0-0 1-2\n") == [(0, 0), (1, 2)]
+    assert from_pharaoh(to_pharaoh([])) == []
+
+
+@pytest.mark.parametrize("line", ["0", "0-", "a-1", "0-1-2"])
+def test_another_line_is_refused(line):
+    with pytest.raises(ValueError, match="not an alignment"):
+        from_pharaoh(line)
+
+
+def test_the_grammars_alignments_are_those_of_its_sentences():
+    source = {"source": "grammar", "sentences": {"test": 20}, "seed": 4}
+    lines = read_alignments(source, ["test"], ["fr", "en"])["test"]
+    text = read_parallel_splits(source, ["test"], ["fr", "en"])["test"]
+    assert len(lines) == len(text["fr"])
+    for line, first, second in zip(lines, text["fr"], text["en"], strict=True):
+        links = from_pharaoh(line)
+        assert links
+        assert max(a for a, _ in links) < len(first.split())
+        assert max(b for _, b in links) < len(second.split())
+    assert read_alignments({"source": "folder", "path": "x"}, ["test"], ["fr", "en"]) == {}
