@@ -1,4 +1,4 @@
-"""Figures in one style, a file for each kind: curves, matrices, factorised patterns, selection by score, times.
+"""Figures in one style, a file for each kind: curves, matrices, factorised patterns, selection by score, times, translation.
 
 Functions either draw into axes that they are given, or lay out and return a whole figure; `style` holds what all share.
 """
@@ -9,9 +9,12 @@ from sparselib.plots.matrices import draw_graph, draw_mask, draw_token_graph, dr
 from sparselib.plots.selection import draw_selected, draw_threshold, draw_values, form_grid, selected_keys
 from sparselib.plots.style import legend_below, save, use_style
 from sparselib.plots.times import scaling
+from sparselib.plots.translation import bleu_against_budget, cross_attention_maps
 
 __all__ = [
     "against_blocks",
+    "bleu_against_budget",
+    "cross_attention_maps",
     "draw_graph",
     "draw_mask",
     "draw_parts",

@@ -7,6 +7,7 @@ rule claims:
             "claims/__init__",
             "claims/blocks",
             "claims/curves",
+            "claims/forms",
             "claims/masked_lm",
             "claims/translation",
             "results",

@@ -104,6 +104,7 @@ PLOTS = modules(
     "plots/selection",
     "plots/style",
     "plots/times",
+    "plots/translation",
 )
 KERNELS = expand(
     "kernels/{module}.py", module=sorted(glob_wildcards("kernels/{module}.py").module)

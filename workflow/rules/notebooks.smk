@@ -71,6 +71,21 @@ if PAIRS:
     MEASURED += EVERY_PAIR
 if "forms" in config:
     MEASURED += FORM_MEASURED
+    BY_UNIT = {
+        unit: [path for path in FORM_MEASURED if f"/forms/{unit}/" in path]
+        for unit in FORMS
+    }
+    if "sentences" in FORMS:
+        FIGURES |= {
+            "explicit_sparse/fig27_budget": BY_UNIT["sentences"],
+            "explicit_sparse/fig33_maps": BY_UNIT["sentences"],
+        }
+        TABLES |= {
+            "explicit_sparse/tables_translation": BY_UNIT["sentences"],
+            "extremely_sparse/table1_sentences": BY_UNIT["sentences"],
+        }
+    if "documents" in FORMS:
+        TABLES |= {"extremely_sparse/table2_documents": BY_UNIT["documents"]}
 if "scaling" in config:
     FIGURES |= {"sparsefinder/scaling": [f"{RESULTS}/scaling.csv"]}
 TABLES |= {"claims": [f"{RESULTS}/claims.csv"]}
