@@ -133,9 +133,7 @@ rule train_form:
         gpu=1,
     params:
         form=form_options,
-        architecture=lambda wildcards: json.dumps(
-            FORMS[wildcards.unit]["architecture"]
-        ),
+        architecture=lambda wildcards: json.dumps(FORMS[wildcards.unit]["architecture"]),
         training=lambda wildcards: json.dumps(FORMS[wildcards.unit]["training"]),
         beam=lambda wildcards: FORMS[wildcards.unit]["beam"],
         words=lambda wildcards: FORMS[wildcards.unit]["words"],
