@@ -32,6 +32,11 @@ if "translation" in config:
     include: "workflow/rules/translation.smk"
 
 
+if "char_lm" in config:
+
+    include: "workflow/rules/char_lm.smk"
+
+
 if "scaling" in config:
 
     include: "workflow/rules/scaling.smk"
