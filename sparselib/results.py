@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from sparselib.metrics import hypervolume, pareto_front
+from sparselib.tasks.char_lm.evaluation import span_at
 
 #: Tables and figures name the methods so, in this order: Sparsefinder's, learned baselines, fixed baselines.
 METHODS = {
@@ -25,6 +26,17 @@ BLOCK_METHODS = {
     "bigbird": "BigBird, entmax",
     "bigbird-softmax": "BigBird, softmax",
 }
+#: Character models as the published tables name them, in their order.
+CHARACTER_MODELS = {
+    "block": "Transformer block",
+    "transformer-xl": "Transformer-XL",
+    "transformer-xl-top-k": "Transformer-XL + Top-k",
+    "adaptive-span": "Adaptive span",
+    "adaptive-span-top-32": "Adaptive span + Top-32",
+    "adaptive-span-top-8": "Adaptive span + Top-8",
+}
+#: Those of them whose spans Table 4 of Extremely Sparse Transformer compares.
+SPAN_MODELS = ["adaptive-span", "adaptive-span-top-32", "adaptive-span-top-8"]
 POINT = ["seed", "method", "setting", "window"]
 
 
@@ -70,6 +82,44 @@ def _read_sizes(folder: Path, name: str) -> pd.DataFrame:
     if not paths:
         raise FileNotFoundError(f"{folder / 'blocks'}: no table of block sizes ({name}); run the workflow first")
     return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def read_characters(folder: Path, name: str) -> pd.DataFrame:
+    """``measured.csv`` or ``log.csv`` of every character model, with ``corpus``, ``model`` and ``seed`` as first columns.
+
+    Models come in the order of :data:`CHARACTER_MODELS`, corpora and seeds in that of their names. Raises ``FileNotFoundError``
+    if there is none.
+    """
+    tables = []
+    for model in CHARACTER_MODELS:
+        for path in sorted(folder.glob(f"*/models/{model}/seed*/{name}")):
+            corpus, seed = path.parents[3].name, int(path.parent.name.removeprefix("seed"))
+            table = pd.read_csv(path)
+            for place, (column, value) in enumerate({"corpus": corpus, "model": model, "seed": seed}.items()):
+                table.insert(place, column, value)
+            tables.append(table)
+    if not tables:
+        raise FileNotFoundError(f"{folder}: no table of a character model ({name}); run the workflow first")
+    return pd.concat(tables, ignore_index=True)
+
+
+def spans_at_bits(logs: pd.DataFrame) -> pd.DataFrame:
+    """Mean spans where validation first came down to given bits per character (Table 4), of one corpus.
+
+    Parameters
+    ----------
+    logs : rows of :func:`read_characters` (``log.csv``) of one corpus; other models than :data:`SPAN_MODELS` are left out
+
+    Returns
+    -------
+    A row per model and seed, a column per level of bits: four tenths of a bit, down to the last one that every run reached.
+    """
+    runs = dict(list(logs[logs["model"].isin(SPAN_MODELS)].groupby(["model", "seed"], sort=False)))
+    worst = max(log["valid_bits"].min() for log in runs.values())
+    levels = [round(np.ceil(worst * 10) / 10 + tenths / 10, 1) for tenths in (3, 2, 1, 0)]
+    spans = {run: [span_at(log, bits) for bits in levels] for run, log in runs.items()}
+    table = pd.DataFrame.from_dict(spans, orient="index", columns=levels)
+    return table.set_axis(pd.MultiIndex.from_tuples(table.index, names=["model", "seed"]))
 
 
 def at_every_count(table: pd.DataFrame) -> pd.DataFrame:

@@ -63,9 +63,9 @@ def train_characters(
     seconds = float("nan") if goes_on else time.perf_counter() - start
     measured = evaluate(model, streams["test"], plan.length)
     row = {
-        "seed": seed,
         "architecture": settings["architecture"],
         "top_k": settings["top_k"],
+        "memory_length": model.memory_length,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "characters": streams["test"].characters(),
         "bits_per_character": measured.bits_per_character,

@@ -6,11 +6,13 @@ rule claims:
         code=modules(
             "claims/__init__",
             "claims/blocks",
+            "claims/char_lm",
             "claims/curves",
             "claims/masked_lm",
             "claims/translation",
             "results",
             "metrics",
+            "tasks/char_lm/evaluation",
         ),
         claims="config/published/claims.csv",
         data=MEASURED,
