@@ -116,7 +116,8 @@ def spans_at_bits(logs: pd.DataFrame) -> pd.DataFrame:
     """
     runs = dict(list(logs[logs["model"].isin(SPAN_MODELS)].groupby(["model", "seed"], sort=False)))
     worst = max(log["valid_bits"].min() for log in runs.values())
-    levels = [round(np.ceil(worst * 10) / 10 + tenths / 10, 1) for tenths in (3, 2, 1, 0)]
+    last = np.ceil(round(worst * 10, 6))  # rounded, as 1.1 * 10 is a little more than 11
+    levels = [round((last + more) / 10, 1) for more in (3, 2, 1, 0)]
     spans = {run: [span_at(log, bits) for bits in levels] for run, log in runs.items()}
     table = pd.DataFrame.from_dict(spans, orient="index", columns=levels)
     return table.set_axis(pd.MultiIndex.from_tuples(table.index, names=["model", "seed"]))

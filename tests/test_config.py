@@ -22,6 +22,7 @@ from sparselib.masks.fixed_blocks import MOST_FIXED_BLOCKS
 from sparselib.paths import ROOT
 from sparselib.predictors.blocks import METRICS
 from sparselib.projections import LOSSES, fit_projection
+from sparselib.results import CHARACTER_MODELS
 from sparselib.scaling import measure
 from sparselib.tasks.char_lm.models import ARCHITECTURES
 from sparselib.tasks.char_lm.training import Recipe
@@ -238,7 +239,9 @@ def test_character_models_are_what_their_names_say(profile):
     """And those that are compared differ in nothing else."""
     section = profile["char_lm"]
     models = section["models"]
-    assert models.keys() == CHAR_LM["models"]["properties"].keys()
+    assert (
+        list(models) == list(CHAR_LM["models"]["properties"]) == CHAR_LM["models"]["required"] == list(CHARACTER_MODELS)
+    )
     assert section["sizes"]["dimension"] % section["sizes"]["heads"] == 0
     budgets = {name: settings.pop("top_k", None) for name, settings in models.items()}
     assert budgets.pop("transformer-xl-top-k") < models["transformer-xl"]["memory_length"]

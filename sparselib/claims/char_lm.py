@@ -125,8 +125,9 @@ def _bits(corpus: str) -> Test:
     """Bits of top-8 on a corpus that the paper has a number of."""
 
     def tested(folder: Path) -> Finding | None:
-        table = read_characters(folder, "measured.csv").query("corpus == @corpus and model == 'adaptive-span-top-8'")
-        bits = table["bits_per_character"]
+        table = read_characters(folder, "measured.csv")
+        chosen = (table["corpus"] == corpus) & (table["model"] == "adaptive-span-top-8")
+        bits = table.loc[chosen, "bits_per_character"]
         return Finding(None, bits.tolist(), f"measured {spread(bits)}") if len(bits) else None
 
     return tested
