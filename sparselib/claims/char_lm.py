@@ -45,12 +45,17 @@ def _every_corpus(
     return with_tables
 
 
+def _spread(values: pd.Series) -> str:
+    """A single model has no standard deviation."""
+    return spread(values) if len(values) > 1 else f"{values.item():.4f}"
+
+
 def _gain(table: pd.DataFrame, worse: str, better: str) -> tuple[pd.Series, pd.Series, str]:
     """Bits that ``better`` is below ``worse``, and its share of the positions of ``worse``, both ``[seed]``; both in words."""
     wide = table.pivot(index="seed", columns="model", values=["bits_per_character", "attended_positions"])
     bits, positions = wide["bits_per_character"], wide["attended_positions"]
     each = ", ".join(
-        f"{name} {spread(bits[name])} bits at {positions[name].mean():.1f} positions" for name in (worse, better)
+        f"{name} {_spread(bits[name])} bits at {positions[name].mean():.1f} positions" for name in (worse, better)
     )
     return bits[worse] - bits[better], positions[better] / positions[worse], each
 
@@ -93,7 +98,7 @@ def _(table: pd.DataFrame) -> Finding:
     ratio = 1 / share
     if table["memory_length"].max() < FEWER * 8:
         return Finding(None, [], f"spans are at most {table['memory_length'].max()}; {numbers}")
-    return Finding(bool((ratio >= FEWER).all()), ratio.tolist(), f"{spread(ratio)} times fewer; {numbers}")
+    return Finding(bool((ratio >= FEWER).all()), ratio.tolist(), f"{_spread(ratio)} times fewer; {numbers}")
 
 
 @_claim("clm-top-k-shrinks-spans")
@@ -112,12 +117,12 @@ def _(table: pd.DataFrame) -> Finding:
     """In the mean over those levels."""
     spans = spans_at_bits(table)
     share = (spans.loc["adaptive-span-top-8"] / spans.loc["adaptive-span"]).mean(axis=1)
-    return Finding(bool((share <= HALF).all()), share.tolist(), f"{spread(share)} of the span; {_last_level(spans)}")
+    return Finding(bool((share <= HALF).all()), share.tolist(), f"{_spread(share)} of the span; {_last_level(spans)}")
 
 
 def _last_level(spans: pd.DataFrame) -> str:
     bits = spans.columns[-1]
-    each = ", ".join(f"{name} {spread(spans.loc[name, bits])}" for name in SPAN_MODELS)
+    each = ", ".join(f"{name} {_spread(spans.loc[name, bits])}" for name in SPAN_MODELS)
     return f"mean span at {bits} bits: {each}"
 
 
@@ -128,7 +133,7 @@ def _bits(corpus: str) -> Test:
         table = read_characters(folder, "measured.csv")
         chosen = (table["corpus"] == corpus) & (table["model"] == "adaptive-span-top-8")
         bits = table.loc[chosen, "bits_per_character"]
-        return Finding(None, bits.tolist(), f"measured {spread(bits)}") if len(bits) else None
+        return Finding(None, bits.tolist(), f"measured {_spread(bits)}") if len(bits) else None
 
     return tested
 

@@ -60,7 +60,7 @@ def train_characters(
     start = time.perf_counter()
     model, log = train(settings, alphabet, streams["train"], streams["valid"], plan, seed, output)
     # What an interrupted run took before it stopped is not known.
-    seconds = float("nan") if goes_on else time.perf_counter() - start
+    seconds = None if goes_on else time.perf_counter() - start
     measured = evaluate(model, streams["test"], plan.length)
     row = {
         "architecture": settings["architecture"],

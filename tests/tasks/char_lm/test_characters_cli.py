@@ -187,6 +187,7 @@ def test_an_interrupted_training_goes_on_and_does_not_say_how_long_it_took(text,
     cut, whole = (pd.read_csv(tmp_path / folder / "measured.csv") for folder in ("cut", "whole"))
     pd.testing.assert_frame_equal(cut.drop(columns="training_seconds"), whole.drop(columns="training_seconds"))
     assert cut["training_seconds"].isna().all()
+    assert json.loads((tmp_path / "cut/training.json").read_text())["train_runtime"] is None
     assert (tmp_path / "cut/log.csv").read_bytes() == (tmp_path / "whole/log.csv").read_bytes()
 
 
