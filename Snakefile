@@ -16,30 +16,23 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/students.smk"
 
 
-if "masked_lm" in config:
+# The stages of each section that the profile has.
+STAGES = {
+    "masked_lm": ["corpus", "masked_lm", "analysis"],
+    "translation": ["translation"],
+    "char_lm": ["char_lm"],
+    "forms": ["forms"],
+    "scaling": ["scaling"],
+}
+for section, stages in STAGES.items():
+    for stage in stages if section in config else []:
 
-    include: "workflow/rules/corpus.smk"
-    include: "workflow/rules/masked_lm.smk"
-    include: "workflow/rules/analysis.smk"
-
-    if "blocks" in config["masked_lm"]:
-
-        include: "workflow/rules/blocks.smk"
-
-
-if "translation" in config:
-
-    include: "workflow/rules/translation.smk"
+        include: f"workflow/rules/{stage}.smk"
 
 
-if "forms" in config:
+if "blocks" in config.get("masked_lm", {}):
 
-    include: "workflow/rules/forms.smk"
-
-
-if "scaling" in config:
-
-    include: "workflow/rules/scaling.smk"
+    include: "workflow/rules/blocks.smk"
 
 
 include: "workflow/rules/notebooks.smk"

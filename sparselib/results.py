@@ -7,6 +7,7 @@ import pandas as pd
 
 from sparselib.metrics import hypervolume, pareto_front
 from sparselib.predictors import FORMS
+from sparselib.tasks.char_lm.evaluation import span_at
 
 #: Tables and figures name the methods so, in this order: Sparsefinder's, learned baselines, fixed baselines.
 METHODS = {
@@ -26,6 +27,17 @@ BLOCK_METHODS = {
     "bigbird": "BigBird, entmax",
     "bigbird-softmax": "BigBird, softmax",
 }
+#: Character models as the published tables name them, in their order.
+CHARACTER_MODELS = {
+    "block": "Transformer block",
+    "transformer-xl": "Transformer-XL",
+    "transformer-xl-top-k": "Transformer-XL + Top-k",
+    "adaptive-span": "Adaptive span",
+    "adaptive-span-top-32": "Adaptive span + Top-32",
+    "adaptive-span-top-8": "Adaptive span + Top-8",
+}
+#: Those of them whose spans Table 4 of Extremely Sparse Transformer compares.
+SPAN_MODELS = ["adaptive-span", "adaptive-span-top-32", "adaptive-span-top-8"]
 POINT = ["seed", "method", "setting", "window"]
 
 
@@ -108,6 +120,45 @@ def by_budget(forms: pd.DataFrame, measure: str = "bleu") -> pd.DataFrame:
     budgets = sorted((column for column in table if column != "full"), reverse=True)
     columns = ["full", *budgets] if "full" in table else budgets
     return table.loc[[form for form in FORMS if form in table.index], columns].rename_axis(columns=None)
+
+
+def read_characters(folder: Path, name: str) -> pd.DataFrame:
+    """``measured.csv`` or ``log.csv`` of every character model, with ``corpus``, ``model`` and ``seed`` as first columns.
+
+    Models come in the order of :data:`CHARACTER_MODELS`, corpora and seeds in that of their names. Raises ``FileNotFoundError``
+    if there is none.
+    """
+    tables = []
+    for model in CHARACTER_MODELS:
+        for path in sorted(folder.glob(f"*/models/{model}/seed*/{name}")):
+            corpus, seed = path.parents[3].name, int(path.parent.name.removeprefix("seed"))
+            table = pd.read_csv(path)
+            for place, (column, value) in enumerate({"corpus": corpus, "model": model, "seed": seed}.items()):
+                table.insert(place, column, value)
+            tables.append(table)
+    if not tables:
+        raise FileNotFoundError(f"{folder}: no table of a character model ({name}); run the workflow first")
+    return pd.concat(tables, ignore_index=True)
+
+
+def spans_at_bits(logs: pd.DataFrame) -> pd.DataFrame:
+    """Mean spans where validation first came down to given bits per character (Table 4), of one corpus.
+
+    Parameters
+    ----------
+    logs : rows of :func:`read_characters` (``log.csv``) of one corpus; other models than :data:`SPAN_MODELS` are left out
+
+    Returns
+    -------
+    A row per model and seed, a column per level of bits: four tenths of a bit, down to the last one that every run reached.
+    """
+    runs = dict(list(logs[logs["model"].isin(SPAN_MODELS)].groupby(["model", "seed"], sort=False)))
+    worst = max(log["valid_bits"].min() for log in runs.values())
+    last = np.ceil(round(worst * 10, 6))  # rounded, as 1.1 * 10 is a little more than 11
+    levels = [round((last + more) / 10, 1) for more in (3, 2, 1, 0)]
+    spans = {run: [span_at(log, bits) for bits in levels] for run, log in runs.items()}
+    table = pd.DataFrame.from_dict(spans, orient="index", columns=levels)
+    return table.set_axis(pd.MultiIndex.from_tuples(table.index, names=["model", "seed"]))
 
 
 def at_every_count(table: pd.DataFrame) -> pd.DataFrame:

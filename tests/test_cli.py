@@ -205,6 +205,7 @@ GRID = {"methods": METHODS, "window": 0, "global_tokens": "none"}
 PAIR = {"from": "en", "to": "de"}
 TRANSLATOR = {"model": "nowhere", "data": "d"}
 DECODING = {"references": "r", "split": "test", "beam": 2, "words": "spaces"}
+RECIPE = {"steps": 1, "length": 1, "learning_rate": 0.1, "warmup_steps": 0, "clip_norm": 1.0, "log_every": 1}
 MISSING = {
     "corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train"},
     "tokenize": {"corpus": "nowhere", "length": 16, "tokenizer": "t", "vocab_size": 300},
@@ -223,6 +224,9 @@ MISSING = {
     "extract-decoder": {**TRANSLATOR, "split": "valid", "sentences": 2, "shortest": 1, "seed": 0},
     "bleu": {**TRANSLATOR, **DECODING, "hypotheses": "h"},
     "decode": {**TRANSLATOR, **DECODING, "sentences": 2, **STUDENTS, **GRID},
+    "characters": {"source": {"source": "text", "path": "nowhere"}},
+    "train-characters": {"text": "nowhere", "settings": {}, "recipe": RECIPE, "rows": {"train": 1}, "seed": 0},
+    "character-baselines": {"text": "nowhere"},
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,17 +22,22 @@ from sparselib.masks.fixed_blocks import MOST_FIXED_BLOCKS
 from sparselib.paths import ROOT
 from sparselib.predictors.blocks import METRICS
 from sparselib.projections import LOSSES, fit_projection
+from sparselib.results import CHARACTER_MODELS
 from sparselib.scaling import measure
+from sparselib.tasks.char_lm.models import ARCHITECTURES
+from sparselib.tasks.char_lm.training import Recipe
 
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
 PROFILES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
 SETTINGS = SCHEMA["$defs"]["masked_lm"]["properties"]
 TRANSLATION = SCHEMA["$defs"]["translation"]["properties"]
+CHAR_LM = SCHEMA["$defs"]["char_lm"]["properties"]
 TASKS = ("masked_lm", "translation")
 NAMED_BY_THE_USER = (
     ["masked_lm", "unseen"],
     ["translation", "corpus"],
     ["translation", "pretraining", "corpus"],
+    ["char_lm", "corpora"],
     *([task, "methods"] for task in TASKS),
     *([task, "replaced", "methods"] for task in TASKS),
 )
@@ -130,6 +136,8 @@ KMEANS = ["masked_lm", "methods", "sparsefinder-kmeans"]
         ([*DISTANCE, "predictor"], "Distanz"),
         (["masked_lm", "corpus", "source"], "ftp"),
         (["scaling", "densities", 0], 1.5),
+        (["char_lm", "models", "block", "architecture"], "rnn"),
+        (["char_lm", "models", "adaptive-span", "initial_span"], 1.5),
         (["scaling", "dimension"], 512),
     ],
     ids=repr,
@@ -153,6 +161,8 @@ def test_a_wrong_value_is_refused_by_its_path(path, value):
         ["masked_lm", "corpus", "words", "trian"],
         ["masked_lm", "tokenizer", "vocab"],
         ["scaling", "length"],
+        ["char_lm", "recipe", "step"],
+        ["char_lm", "models", "block", "maximal_span"],
     ],
     ids=lambda path: path[-1],
 )
@@ -225,6 +235,35 @@ def test_a_profile_asks_for_what_its_other_sections_give(profile):
                 assert thresholds == sorted(thresholds)
 
 
+def test_character_models_are_what_their_names_say(profile):
+    """And those that are compared differ in nothing else."""
+    section = profile["char_lm"]
+    models = section["models"]
+    assert (
+        list(models) == list(CHAR_LM["models"]["properties"]) == CHAR_LM["models"]["required"] == list(CHARACTER_MODELS)
+    )
+    assert section["sizes"]["dimension"] % section["sizes"]["heads"] == 0
+    budgets = {name: settings.pop("top_k", None) for name, settings in models.items()}
+    assert budgets.pop("transformer-xl-top-k") < models["transformer-xl"]["memory_length"]
+    assert {name: k for name, k in budgets.items() if k} == {"adaptive-span-top-32": 32, "adaptive-span-top-8": 8}
+    assert models["block"] == models["transformer-xl"] | {"memory_length": 0}
+    assert models["transformer-xl-top-k"] == models["transformer-xl"]
+    assert models["adaptive-span-top-32"] == models["adaptive-span-top-8"] == models["adaptive-span"]
+
+
+def test_settings_of_character_models_are_what_they_take():
+    shared = CHAR_LM["sizes"]["properties"].keys()
+    branches = SCHEMA["$defs"]["character_model"]["allOf"]
+    assert len(branches) == len(ARCHITECTURES)
+    for branch in branches:
+        own = branch["then"]["properties"].keys() - {"architecture", "top_k"}
+        architecture = ARCHITECTURES[branch["if"]["properties"]["architecture"]["const"]]
+        taken = inspect.signature(architecture).parameters.keys() - {"vocab_size", "normalizer"}
+        assert shared | own == taken
+        assert set(branch["then"]["required"]) == taken - shared
+    assert CHAR_LM["recipe"]["properties"].keys() == {field.name for field in fields(Recipe)}
+
+
 def test_blocks_are_compared_at_the_papers_k_where_there_is_room(profile):
     """K = 2 against K = 22: at two block sizes at least, so that Figure 7 has something to average."""
     settings = profile["masked_lm"]
@@ -259,18 +298,24 @@ def test_what_translation_calls_an_option_fairseq_knows():
     assert asked <= known
 
 
-def test_one_half_can_be_left_out():
-    for task in TASKS:
-        half = copy.deepcopy(PROFILES["demo"])
-        del half[task]
-        Draft202012Validator(SCHEMA).validate(half)
-    del half["masked_lm"]
-    refusal(half)
+def test_tasks_can_be_left_out_but_not_all():
+    for left_out in itertools.product([False, True], repeat=3):
+        chosen = copy.deepcopy(PROFILES["demo"])
+        for task in itertools.compress((*TASKS, "char_lm"), left_out):
+            del chosen[task]
+        if all(left_out):
+            refusal(chosen)
+        else:
+            Draft202012Validator(SCHEMA).validate(chosen)
 
 
-@pytest.mark.parametrize("left_out", [(), ("masked_lm",), ("translation", "scaling")], ids=str)
+JOBS = {"masked_lm": "train_masked_lm", "translation": "train_translation", "char_lm": "train_characters"}
+JOBS |= {"scaling": "scaling"}
+
+
+@pytest.mark.parametrize("left_out", [(), ("masked_lm", "char_lm"), ("translation", "scaling"), TASKS], ids=str)
 def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
-    """Nothing of the demo is mixed into it, and a half without configuration makes no jobs."""
+    """Nothing of the demo is mixed into it, and a task without configuration makes no jobs."""
     chosen = copy.deepcopy(PROFILES["demo"]) | {"profile": "mine"}
     chosen["masked_lm"]["corpus"] = {"source": "folder", "path": "nowhere"}
     for task in left_out:
@@ -280,15 +325,16 @@ def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "results/demo" not in done.stdout
-    for task, job in (("masked_lm", "train_masked_lm"), ("translation", "train_translation"), ("scaling", "scaling")):
+    for task, job in JOBS.items():
         assert (f"{job} " in done.stdout) == (task not in left_out)
 
 
 def test_the_readme_explains_every_key():
     text = (ROOT / "config/README.md").read_text()
-    keys = set(SCHEMA["properties"]) - set(TASKS)
+    keys = set(SCHEMA["properties"]) - {*TASKS, "char_lm"}
     keys |= {f"masked_lm.{key}" for key in SETTINGS} | {
         f"translation.{key}" for key in TRANSLATION.keys() - SETTINGS.keys()
     }
+    keys |= {f"char_lm.{key}" for key in CHAR_LM}
     keys |= {f"scaling.{key}" for key in SCHEMA["properties"]["scaling"]["properties"]}
     assert sorted(key for key in keys if f"`{key}`" not in text) == []

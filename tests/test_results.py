@@ -13,9 +13,11 @@ from sparselib.results import (
     over_seeds,
     read_block_times,
     read_blocks,
+    read_characters,
     read_layers,
     read_replaced,
     read_sweep,
+    spans_at_bits,
     spread,
 )
 
@@ -170,3 +172,41 @@ def test_means_over_block_sizes_are_over_those_with_every_k():
         ["bigbird", 2, 2],
         ["bigbird", 2, 22],
     ]
+
+
+def write_log(folder, corpus, model, seed, bits, spans=None):
+    at = folder / corpus / "models" / model / f"seed{seed}"
+    at.mkdir(parents=True)
+    log = pd.DataFrame({"valid_bits": bits})
+    (log if spans is None else log.assign(mean_span=spans)).to_csv(at / "log.csv", index=False)
+
+
+def test_character_tables_are_put_together_in_the_order_of_the_models(tmp_path):
+    for model, seed in (("adaptive-span", 10), ("transformer-xl", 1), ("transformer-xl", 0)):
+        write_log(tmp_path, "b", model, seed, [2.0, 1.0])
+    write_log(tmp_path, "a", "adaptive-span", 0, [3.0])
+    table = read_characters(tmp_path, "log.csv")
+    assert list(table) == ["corpus", "model", "seed", "valid_bits"]
+    assert list(table.itertuples(index=False, name=None)) == [
+        ("b", "transformer-xl", 0, 2.0),
+        ("b", "transformer-xl", 0, 1.0),
+        ("b", "transformer-xl", 1, 2.0),
+        ("b", "transformer-xl", 1, 1.0),
+        ("a", "adaptive-span", 0, 3.0),
+        ("b", "adaptive-span", 10, 2.0),
+        ("b", "adaptive-span", 10, 1.0),
+    ]
+    with pytest.raises(FileNotFoundError, match=r"measured\.csv"):
+        read_characters(tmp_path, "measured.csv")
+
+
+@pytest.mark.parametrize(("worst", "last"), [(1.1, 1.1), (1.0999, 1.1), (1.1001, 1.2), (1.02, 1.1)])
+def test_spans_are_compared_down_to_the_last_tenth_that_every_run_reached(tmp_path, worst, last):
+    write_log(tmp_path, "a", "transformer-xl", 0, [9.0])
+    write_log(tmp_path, "a", "adaptive-span", 0, [2.0, worst], [10.0, 100.0])
+    write_log(tmp_path, "a", "adaptive-span-top-8", 0, [2.0, 1.0], [10.0, 20.0])
+    table = spans_at_bits(read_characters(tmp_path, "log.csv"))
+    assert table.columns.tolist() == pytest.approx([last + 0.3, last + 0.2, last + 0.1, last])
+    assert table.index.tolist() == [("adaptive-span", 0), ("adaptive-span-top-8", 0)]
+    assert table.loc[("adaptive-span-top-8", 0), table.columns[-1]] == pytest.approx(10 + 10 * (2 - last))
+    assert table.notna().all(axis=None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sparselib.claims import blocks, forms, masked_lm, translation
+from sparselib.claims import blocks, char_lm, forms, masked_lm, translation
 from sparselib.claims.finding import Finding, Test
 
 __all__ = ["TESTS", "Finding", "ledger"]
@@ -16,6 +16,7 @@ __all__ = ["TESTS", "Finding", "ledger"]
 TASKS: dict[str, dict[str, Test]] = {
     "masked_lm": masked_lm.TESTS | blocks.TESTS,
     "translation": translation.TESTS,
+    "char_lm": char_lm.TESTS,
     "forms": forms.TESTS,
 }
 TESTS: dict[str, Test] = {name: test for tests in TASKS.values() for name, test in tests.items()}

@@ -24,7 +24,7 @@ if "masked_lm" in config:
 
 
 wildcard_constraints:
-    task="|".join(TASKS),
+    task="|".join(TASKS) or "none",
     pair="|".join(PAIRS) or "none",
     split="train|valid|test",
     seed=r"\d+",

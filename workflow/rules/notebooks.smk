@@ -69,6 +69,26 @@ if PAIRS:
     }
     TABLES |= {"sparsefinder/tables_translation": EVERY_PAIR}
     MEASURED += EVERY_PAIR
+if "char_lm" in config:
+    CHARACTER_LOGS, CHARACTER_TABLES = (
+        expand(
+            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{name}.csv",
+            corpus=CHAR_LM["corpora"],
+            model=CHAR_LM["models"],
+            seed=CHAR_LM["seeds"],
+        )
+        for name in ("log", "measured")
+    )
+    TEXTS = expand(
+        [f"{CHARACTERS}/baselines.csv", f"{CHARACTERS}/text/corpus.json"],
+        corpus=CHAR_LM["corpora"],
+    )
+    FIGURES |= {"extremely_sparse/table4_spans": CHARACTER_LOGS}
+    TABLES |= {
+        "extremely_sparse/table3_characters": CHARACTER_TABLES + TEXTS,
+        "explicit_sparse/table23_characters": CHARACTER_TABLES,
+    }
+    MEASURED += CHARACTER_LOGS + CHARACTER_TABLES
 if "forms" in config:
     MEASURED += FORM_MEASURED
     BY_UNIT = {

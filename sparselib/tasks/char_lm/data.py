@@ -5,7 +5,7 @@ Characters are bytes, as in the published numbers on enwik8 and text8, so that b
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,6 +96,10 @@ class Stream:
         """How many segments there are."""
         return -(-self.inputs.shape[1] // length)
 
+    def characters(self) -> int:
+        """How many characters are predicted."""
+        return int((self.targets != IGNORED).sum())
+
 
 def cut(ids: Tensor, rows: int, length: int) -> Stream:
     """Cut ids ``[N]`` into ``rows`` of at least one segment of ``length``.
@@ -118,3 +122,25 @@ def cut(ids: Tensor, rows: int, length: int) -> Stream:
         functional.pad(ids[:-1], (0, missing)).view(rows, columns),
         functional.pad(ids[1:], (0, missing), value=IGNORED).view(rows, columns),
     )
+
+
+def read_streams(folder: str | Path, rows: Mapping[str, int], length: int) -> tuple[Alphabet, dict[str, Stream]]:
+    """The alphabet of ``folder/train.txt``, and a stream of each ``folder/<split>.txt`` that ``rows`` names.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If a text is too short for its rows of segments of ``length``; the file is named.
+    """
+    folder = Path(folder)
+    alphabet = Alphabet.of((folder / "train.txt").read_bytes())
+    streams = {}
+    for split, count in rows.items():
+        path = folder / f"{split}.txt"
+        try:
+            streams[split] = cut(alphabet.encode(path.read_bytes()), count, length)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+    return alphabet, streams

@@ -35,7 +35,7 @@ def build_model(settings: Mapping[str, object], vocab_size: int, seed: int) -> R
         If an argument of the class is missing or misspelt.
     """
     sizes = dict(settings)
-    architecture, top_k = str(sizes.pop("architecture")), sizes.pop("top_k")
+    architecture, top_k = str(sizes.pop("architecture", None)), sizes.pop("top_k")
     one_of("architecture", architecture, ARCHITECTURES)
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k: {top_k} is below 1")

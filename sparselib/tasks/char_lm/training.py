@@ -86,7 +86,7 @@ def train(
     ``mean_span``.
     """
     folder = Path(folder)
-    checkpoint = folder / "checkpoint.safetensors"
+    checkpoint = checkpoint_of(folder)
     model = build_model(settings, len(alphabet), seed).to(accelerator())
     progress = Progress(model, torch.optim.Adam(model.parameters()))
     run = {"settings": dict(settings), "recipe": asdict(recipe), "seed": seed}
@@ -98,6 +98,11 @@ def train(
     save_model(folder / "model.safetensors", model, settings, alphabet)
     checkpoint.unlink()
     return model.eval(), pd.DataFrame(progress.log)
+
+
+def checkpoint_of(folder: str | Path) -> Path:
+    """The file that is in the folder of a run while it is not complete."""
+    return Path(folder) / "checkpoint.safetensors"
 
 
 def _advance(

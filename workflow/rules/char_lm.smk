@@ -1,0 +1,87 @@
+"""Character language modelling: text, models of one size, and n-grams that they must beat; a folder for every corpus."""
+
+CHAR_LM = config["char_lm"]
+CHARACTERS = f"{RESULTS}/char_lm/{{corpus}}"
+CHAR_LM_LOGS = f"{RESULTS}/logs/char_lm/{{corpus}}"
+
+
+wildcard_constraints:
+    corpus="|".join(CHAR_LM["corpora"]),
+    model="|".join(CHAR_LM["models"]),
+
+
+rule characters:
+    input:
+        code=modules(
+            "tasks/char_lm/corpus",
+            "tasks/char_lm/data",
+            "corpora/grammar",
+            "corpora/sources",
+        ),
+    output:
+        text=expand(
+            f"{CHARACTERS}/text/{{split}}.txt",
+            split=["train", "valid", "test"],
+            allow_missing=True,
+        ),
+        summary=f"{CHARACTERS}/text/corpus.json",
+    log:
+        f"{CHAR_LM_LOGS}/characters.log",
+    conda:
+        "../../environment.yml"
+    params:
+        source=lambda wildcards: json.dumps(CHAR_LM["corpora"][wildcards.corpus]),
+    shell:
+        "sparselib characters --source {params.source:q} --output $(dirname {output.summary}) 2>&1 | tee {log}"
+
+
+rule train_characters:
+    input:
+        code=modules(
+            "tasks/char_lm/adaptive_span",
+            "tasks/char_lm/data",
+            "tasks/char_lm/evaluation",
+            "tasks/char_lm/models",
+            "tasks/char_lm/recurrent",
+            "tasks/char_lm/training",
+            "tasks/char_lm/transformer_xl",
+            "attention",
+            "entmax",
+        ),
+        text=rules.characters.output.text,
+    output:
+        model=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/model.safetensors",
+        log=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/log.csv",
+        measured=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/measured.csv",
+        summary=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/training.json",
+    log:
+        f"{CHAR_LM_LOGS}/train_{{model}}_seed{{seed}}.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=1,
+    params:
+        # What a model says of itself goes before what all models have in common.
+        settings=lambda wildcards: json.dumps(
+            CHAR_LM["sizes"] | CHAR_LM["models"][wildcards.model]
+        ),
+        recipe=json.dumps(CHAR_LM["recipe"]),
+        rows=json.dumps(CHAR_LM["rows"]),
+    shell:
+        "sparselib train-characters --text $(dirname {input.text[0]}) --settings {params.settings:q}"
+        " --recipe {params.recipe:q} --rows {params.rows:q} --seed {wildcards.seed}"
+        " --output $(dirname {output.model}) 2>&1 | tee {log}"
+
+
+rule character_baselines:
+    input:
+        code=modules("tasks/char_lm/data", "tasks/char_lm/evaluation", "tasks/ngram"),
+        text=rules.characters.output.text,
+    output:
+        f"{CHARACTERS}/baselines.csv",
+    log:
+        f"{CHAR_LM_LOGS}/baselines.log",
+    conda:
+        "../../environment.yml"
+    shell:
+        "sparselib character-baselines --text $(dirname {input.text[0]}) --output {output} 2>&1 | tee {log}"
