@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import product
 
 # glibc gives the memory of large tensors back to the system and takes it anew, page by page, in every step: a quarter of the time
 # of training a small model on a CPU. Jobs inherit this; other systems ignore it.
@@ -57,6 +58,24 @@ def setting(*keys):
 def corpus_of(section, wildcards):
     """Where the sentences of a language pair come from, as JSON."""
     return json.dumps(section["corpus"][f"{wildcards.source}-{wildcards.target}"])
+
+
+def word_alignment_is_known(section, wildcards):
+    """Whether a corpus says which words of its sentences are translations of each other."""
+    grammar = '"source": "grammar"' in corpus_of(section, wildcards)
+    return grammar and "block_words" not in section
+
+
+def form_cells(runs):
+    """What is trained, by the name of its folder: options that name the attention form, its budget and the seed."""
+    cells = {}
+    for run in runs:
+        for form, budget, seed in product(run["forms"], run["budgets"], run["seeds"]):
+            name, options = form.lower().replace(" ", "-"), f"--form '{form}'"
+            if form != "Full":
+                name, options = f"{name}_k{budget}", f"{options} --budget {budget}"
+            cells[f"{name}_seed{seed}"] = f"{options} --seed {seed}"
+    return cells
 
 
 def windows(widths):

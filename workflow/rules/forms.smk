@@ -5,22 +5,7 @@ FORM_DATA = f"{RESULTS}/forms/{{unit}}/{{source}}-{{target}}"
 FORM_LOGS = f"{RESULTS}/logs/forms/{{unit}}/{{source}}-{{target}}"
 
 
-def cells(unit):
-    """What is trained: name of the folder -> form, budget (None for Full) and seed."""
-    return {
-        f"{form.lower().replace(' ', '-')}_{'' if form == 'Full' else f'k{budget}_'}seed{seed}": (
-            form,
-            None if form == "Full" else budget,
-            seed,
-        )
-        for run in FORMS[unit]["runs"]
-        for form in run["forms"]
-        for budget in run["budgets"]
-        for seed in run["seeds"]
-    }
-
-
-CELLS = {unit: cells(unit) for unit in FORMS}
+CELLS = {unit: form_cells(section["runs"]) for unit, section in FORMS.items()}
 FORM_MEASURED = [
     f"{RESULTS}/forms/{unit}/{pair}/{cell}/{table}.csv"
     for unit, section in FORMS.items()
@@ -28,20 +13,6 @@ FORM_MEASURED = [
     for cell in CELLS[unit]
     for table in ("measured", "cross_attention")
 ]
-
-
-def form_options(wildcards):
-    form, budget, seed = CELLS[wildcards.unit][wildcards.cell]
-    return f"--form '{form}' --seed {seed}" + (
-        "" if budget is None else f" --budget {budget}"
-    )
-
-
-def aligned(wildcards):
-    """Whether the gold word alignment of the test set is known."""
-    section = FORMS[wildcards.unit]
-    corpus = section["corpus"][f"{wildcards.source}-{wildcards.target}"]
-    return corpus["source"] == "grammar" and "block_words" not in section
 
 
 wildcard_constraints:
@@ -132,13 +103,15 @@ rule train_form:
     resources:
         gpu=1,
     params:
-        form=form_options,
+        form=lambda wildcards: CELLS[wildcards.unit][wildcards.cell],
         architecture=lambda wildcards: json.dumps(FORMS[wildcards.unit]["architecture"]),
         training=lambda wildcards: json.dumps(FORMS[wildcards.unit]["training"]),
         beam=lambda wildcards: FORMS[wildcards.unit]["beam"],
         words=lambda wildcards: FORMS[wildcards.unit]["words"],
         alignment=lambda wildcards, input: (
-            f"--alignment {input.corpus}/test.alignment" if aligned(wildcards) else ""
+            f"--alignment {input.corpus}/test.alignment"
+            if word_alignment_is_known(FORMS[wildcards.unit], wildcards)
+            else ""
         ),
     shell:
         "sparselib train-form --data {input.data} --from {wildcards.source} --to {wildcards.target} {params.form}"
