@@ -11,8 +11,8 @@ import pandas as pd
 from sparselib.claims.finding import Finding, Test, registering
 from sparselib.results import SPAN_MODELS, read_characters, spans_at_bits, spread
 
-#: "The same BPC": at most so many bits more, which two printed decimals do not show.
-SAME = 0.01
+#: "No more bits": at most so many more, as the paper prints two decimals.
+NO_MORE = 0.01
 #: Positions of adaptive span for each of its top-8: 39.25 on text8, 48.75 on enwik8.
 FEWER = 39
 #: "Half of the span size": the published cells are 0.48 to 0.52 of those of softmax.
@@ -83,11 +83,11 @@ def _(table: pd.DataFrame) -> Finding:
     return Finding(bool((gained >= 0).all() and (share < 1).all()), gained.tolist(), numbers)
 
 
-@_claim("clm-span-top-8-same-bits")
+@_claim("clm-span-top-8-no-worse")
 @_every_corpus(["adaptive-span", "adaptive-span-top-8"])
 def _(table: pd.DataFrame) -> Finding:
     gained, _, numbers = _gain(table, "adaptive-span", "adaptive-span-top-8")
-    return Finding(bool((gained >= -SAME).all()), gained.tolist(), numbers)
+    return Finding(bool((gained >= -NO_MORE).all()), gained.tolist(), numbers)
 
 
 @_claim("clm-span-top-8-fewer-positions")
