@@ -38,6 +38,8 @@ NAMED_BY_THE_USER = (
     ["translation", "corpus"],
     ["translation", "pretraining", "corpus"],
     ["char_lm", "corpora"],
+    ["forms", "sentences", "corpus"],
+    ["forms", "documents", "corpus"],
     *([task, "methods"] for task in TASKS),
     *([task, "replaced", "methods"] for task in TASKS),
 )
@@ -76,7 +78,7 @@ def paths(value: object, path: tuple = ()) -> Iterator[list]:
 
 
 def test_the_schema_knows_the_attention_forms():
-    assert SCHEMA["$defs"]["mt_training"]["properties"]["attention_form"]["enum"] == list(predictors.FORMS)
+    assert SCHEMA["$defs"]["form"]["enum"] == list(predictors.FORMS)
 
 
 def test_a_profile_is_valid_and_named_as_its_file(profile):
@@ -136,6 +138,9 @@ KMEANS = ["masked_lm", "methods", "sparsefinder-kmeans"]
         ([*DISTANCE, "predictor"], "Distanz"),
         (["masked_lm", "corpus", "source"], "ftp"),
         (["scaling", "densities", 0], 1.5),
+        (["forms", "sentences", "runs", 0, "forms", 0], "Sliding"),
+        (["forms", "sentences", "runs", 0, "budgets", 0], 0),
+        (["forms", "documents", "block_words"], 0),
         (["char_lm", "models", "block", "architecture"], "rnn"),
         (["char_lm", "models", "adaptive-span", "initial_span"], 1.5),
         (["scaling", "dimension"], 512),
@@ -294,14 +299,14 @@ def test_what_translation_calls_an_option_fairseq_knows():
         "warmup_updates",
         "weight_decay",
     }  # those of Adam, inverse_sqrt
-    asked = {*SCHEMA["$defs"]["mt_training"]["properties"], *TRANSLATION["architecture"]["properties"]}
+    asked = {*SCHEMA["$defs"]["mt_training"]["properties"], *SCHEMA["$defs"]["mt_architecture"]["properties"]}
     assert asked <= known
 
 
 def test_tasks_can_be_left_out_but_not_all():
-    for left_out in itertools.product([False, True], repeat=3):
+    for left_out in itertools.product([False, True], repeat=4):
         chosen = copy.deepcopy(PROFILES["demo"])
-        for task in itertools.compress((*TASKS, "char_lm"), left_out):
+        for task in itertools.compress((*TASKS, "char_lm", "forms"), left_out):
             del chosen[task]
         if all(left_out):
             refusal(chosen)
@@ -310,10 +315,12 @@ def test_tasks_can_be_left_out_but_not_all():
 
 
 JOBS = {"masked_lm": "train_masked_lm", "translation": "train_translation", "char_lm": "train_characters"}
-JOBS |= {"scaling": "scaling"}
+JOBS |= {"forms": "train_form", "scaling": "scaling"}
 
 
-@pytest.mark.parametrize("left_out", [(), ("masked_lm", "char_lm"), ("translation", "scaling"), TASKS], ids=str)
+@pytest.mark.parametrize(
+    "left_out", [(), ("masked_lm", "char_lm"), ("translation", "scaling"), (*TASKS, "forms")], ids=str
+)
 def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
     """Nothing of the demo is mixed into it, and a task without configuration makes no jobs."""
     chosen = copy.deepcopy(PROFILES["demo"]) | {"profile": "mine"}
