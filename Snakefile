@@ -37,6 +37,11 @@ if "scaling" in config:
     include: "workflow/rules/scaling.smk"
 
 
+if "normalizer_speed" in config:
+
+    include: "workflow/rules/normalizer_speed.smk"
+
+
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/claims.smk"
 

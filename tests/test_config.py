@@ -32,6 +32,7 @@ NAMED_BY_THE_USER = (
     ["masked_lm", "unseen"],
     ["translation", "corpus"],
     ["translation", "pretraining", "corpus"],
+    ["normalizer_speed", "corpus"],
     *([task, "methods"] for task in TASKS),
     *([task, "replaced", "methods"] for task in TASKS),
 )
@@ -131,6 +132,7 @@ KMEANS = ["masked_lm", "methods", "sparsefinder-kmeans"]
         (["masked_lm", "corpus", "source"], "ftp"),
         (["scaling", "densities", 0], 1.5),
         (["scaling", "dimension"], 512),
+        (["normalizer_speed", "top_k"], 0),
     ],
     ids=repr,
 )
@@ -153,6 +155,7 @@ def test_a_wrong_value_is_refused_by_its_path(path, value):
         ["masked_lm", "corpus", "words", "trian"],
         ["masked_lm", "tokenizer", "vocab"],
         ["scaling", "length"],
+        ["normalizer_speed", "topk"],
     ],
     ids=lambda path: path[-1],
 )
@@ -259,6 +262,31 @@ def test_what_translation_calls_an_option_fairseq_knows():
     assert asked <= known
 
 
+@pytest.mark.parametrize("key", ["attention_normalizer", "max_epoch", "patience"])
+def test_what_every_normalizer_shares_is_not_left_to_one(key):
+    value = {"attention_normalizer": "softmax"}.get(key, 3)
+    error = refusal(changed(["normalizer_speed", "training", key], value))
+    assert list(error.absolute_path) == ["normalizer_speed", "training"]
+
+
+def test_settings_of_normalizer_speed_are_what_is_measured(profile):
+    pytest.importorskip("sparselib.integrations.fairseq")
+    from sparselib.tasks.translation.speed import measure
+
+    given = {"data", "source", "target", "references", "words", "seed", "folder"}
+    asked = profile["normalizer_speed"].keys() - {"corpus", "words", "merges"}
+    assert asked == inspect.signature(measure).parameters.keys() - given
+
+
+def test_normalizers_are_those_of_the_code():
+    pytest.importorskip("sparselib.integrations.fairseq")
+    from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, NORMALIZERS
+
+    training = SCHEMA["$defs"]["mt_training"]["properties"]
+    assert training["attention_normalizer"]["enum"] == list(NORMALIZERS)
+    assert training["attention_implementation"]["enum"] == list(IMPLEMENTATIONS)
+
+
 def test_one_half_can_be_left_out():
     for task in TASKS:
         half = copy.deepcopy(PROFILES["demo"])
@@ -290,5 +318,6 @@ def test_the_readme_explains_every_key():
     keys |= {f"masked_lm.{key}" for key in SETTINGS} | {
         f"translation.{key}" for key in TRANSLATION.keys() - SETTINGS.keys()
     }
+    keys |= {f"normalizer_speed.{key}" for key in SCHEMA["$defs"]["normalizer_speed"]["properties"]}
     keys |= {f"scaling.{key}" for key in SCHEMA["properties"]["scaling"]["properties"]}
     assert sorted(key for key in keys if f"`{key}`" not in text) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sparselib.claims import blocks, masked_lm, translation
+from sparselib.claims import blocks, masked_lm, normalizer_speed, translation
 from sparselib.claims.finding import Finding, Test
 
 __all__ = ["TESTS", "Finding", "ledger"]
@@ -16,6 +16,7 @@ __all__ = ["TESTS", "Finding", "ledger"]
 TASKS: dict[str, dict[str, Test]] = {
     "masked_lm": masked_lm.TESTS | blocks.TESTS,
     "translation": translation.TESTS,
+    "normalizer_speed": normalizer_speed.TESTS,
 }
 TESTS: dict[str, Test] = {name: test for tests in TASKS.values() for name, test in tests.items()}
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from sparselib.cli import blocks, corpora, ledger, masked_lm, scaling, students, translation
+from sparselib.cli import blocks, corpora, ledger, masked_lm, normalizer_speed, scaling, students, translation
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
 corpora.register(app)
@@ -10,5 +10,6 @@ masked_lm.register(app)
 students.register(app)
 blocks.register(app)
 translation.register(app)
+normalizer_speed.register(app)
 scaling.register(app)
 ledger.register(app)

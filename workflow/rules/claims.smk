@@ -8,6 +8,7 @@ rule claims:
             "claims/blocks",
             "claims/curves",
             "claims/masked_lm",
+            "claims/normalizer_speed",
             "claims/translation",
             "results",
             "metrics",

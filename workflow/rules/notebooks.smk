@@ -62,6 +62,10 @@ if PAIRS:
     MEASURED += EVERY_PAIR
 if "scaling" in config:
     FIGURES |= {"sparsefinder/scaling": [f"{RESULTS}/scaling.csv"]}
+if "normalizer_speed" in config:
+    SPEED_MEASURED = [SPEED_TABLE, f"{SPEED_AT}/speed.json"]
+    TABLES |= {"explicit_sparse/table25_speed": SPEED_MEASURED}
+    MEASURED += [SPEED_TABLE]
 TABLES |= {"claims": [f"{RESULTS}/claims.csv"]}
 NOTEBOOKS = expand(f"{RESULTS}/notebooks/{{name}}.ipynb", name=[*FIGURES, *TABLES])
 
