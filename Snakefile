@@ -22,6 +22,7 @@ STAGES = {
     "translation": ["translation"],
     "char_lm": ["char_lm"],
     "forms": ["forms"],
+    "normalizer_speed": ["normalizer_speed"],
     "scaling": ["scaling"],
 }
 for section, stages in STAGES.items():

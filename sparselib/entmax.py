@@ -5,9 +5,13 @@ return probabilities of the same shape and dtype. Rows without any finite score 
 :func:`sparselib.attention.attention`; here they raise no error and give NaN.
 """
 
+from functools import partial
+
 import torch
 from entmax import entmax_bisect
 from torch import Tensor
+
+from sparselib.entmax_rows import alpha_rows, alpha_rows_backward
 
 #: Elements per chunk on CPU: several passes over a chunk of this size stay in the cache.
 CACHE_ELEMENTS = 1 << 20
@@ -45,36 +49,31 @@ def entmax(scores: Tensor, alpha: float | Tensor) -> Tensor:
     Parameters
     ----------
     alpha : float or Tensor
-        1 is softmax; 1.5 and 2 take their exact algorithms. Other values, and tensors (one alpha per head, say, of a shape
-        that broadcasts to ``[..., 1]``), are bisected by the ``entmax`` package, with a gradient for ``alpha`` too.
+        1 is softmax; 1.5 and 2 take their exact algorithms. Others, and tensors (one alpha per head, say, of a shape that
+        broadcasts to ``[..., 1]``), are solved by Newton's iteration up to 2, with a gradient for ``alpha`` too, and beyond
+        it, where the equation is not convex, by the ``entmax`` package's bisection.
 
     Raises
     ------
     ValueError
-        If an alpha is below 1.
+        If an alpha is below 1, or one of a tensor is 1.
     """
-    if isinstance(alpha, Tensor):
-        if (alpha.detach() <= 1).any():
-            raise ValueError(
-                "alpha: a tensor of alphas must be above 1 everywhere; for learned ones use 1 + sigmoid(x)"
-            )
-        return _bisected(scores, alpha)
-    if alpha < 1:
-        raise ValueError(f"alpha: {alpha} is below 1, where alpha-entmax is not defined here")
-    if alpha == 1:
-        return scores.softmax(-1)
-    if alpha == 1.5:
-        return entmax15(scores)
-    if alpha == 2:
-        return sparsemax(scores)
-    return _bisected(scores, alpha)
-
-
-def _bisected(scores: Tensor, alpha: float | Tensor) -> Tensor:
-    """The package's bisection, in float32 or better and away from large scores, where its steps would be lost."""
+    if not isinstance(alpha, Tensor):
+        if alpha < 1:
+            raise ValueError(f"alpha: {alpha} is below 1, where alpha-entmax is not defined here")
+        if exact := {1: partial(torch.softmax, dim=-1), 1.5: entmax15, 2: sparsemax}.get(alpha):
+            return exact(scores)
+    elif (alpha.detach() <= 1).any():
+        raise ValueError("alpha: a tensor of alphas must be above 1 everywhere; for learned ones use 1 + sigmoid(x)")
+    # In float32 or better, and away from large scores, where steps towards the threshold would be lost.
     x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
     x = x - x.detach().amax(-1, keepdim=True)
-    return entmax_bisect(x, alpha, dim=-1).to(scores.dtype)
+    alpha = torch.as_tensor(alpha, dtype=x.dtype, device=x.device)
+    if (alpha.detach() < 2).all():
+        probabilities = _Entmax.apply(x, alpha.expand(*x.shape[:-1], 1))
+    else:
+        probabilities = entmax_bisect(x, alpha, dim=-1)
+    return probabilities.to(scores.dtype)
 
 
 def topk_softmax(scores: Tensor, k: int) -> Tensor:
@@ -92,8 +91,34 @@ def topk_softmax(scores: Tensor, k: int) -> Tensor:
         raise ValueError(f"k: {k} is below 1")
     if k >= scores.shape[-1]:
         return scores.softmax(-1)
-    threshold = scores.detach().topk(k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
-    return scores.masked_fill(scores < threshold, -torch.inf).softmax(-1)
+    return _TopKSoftmax.apply(scores, k)
+
+
+class _Entmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scores: Tensor, alpha: Tensor) -> Tensor:
+        probabilities = _by_chunks(alpha_rows, scores, alpha)
+        ctx.save_for_backward(probabilities, alpha)
+        return probabilities
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor]:
+        probabilities, alpha = ctx.saved_tensors
+        grad_alpha = torch.empty(alpha.shape, dtype=alpha.dtype, device=alpha.device)
+        return _by_chunks(alpha_rows_backward, probabilities, alpha, grad, grad_alpha), grad_alpha
+
+
+class _TopKSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scores: Tensor, k: int) -> Tensor:
+        probabilities = _by_chunks(partial(_topk_rows, k=k), scores)
+        ctx.save_for_backward(probabilities)
+        return probabilities
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+        (probabilities,) = ctx.saved_tensors
+        return _by_chunks(_softmax_rows_backward, probabilities, grad), None
 
 
 class _Entmax15(torch.autograd.Function):
@@ -125,11 +150,11 @@ class _Sparsemax(torch.autograd.Function):
 
 
 def _by_chunks(function, *tensors: Tensor) -> Tensor:
-    """Apply a row-wise function to ``[..., K]`` tensors, on CPU a cacheful of rows at a time."""
+    """Apply a row-wise function to ``[..., K]`` and ``[..., 1]`` tensors, on CPU a cacheful of rows at a time."""
     first = tensors[0]
     if first.numel() == 0:
         return torch.empty_like(first)
-    rows = [tensor.reshape(-1, first.shape[-1]) for tensor in tensors]
+    rows = [tensor.reshape(-1, tensor.shape[-1]) for tensor in tensors]
     output = torch.empty_like(rows[0])
     step = max(1, CACHE_ELEMENTS // first.shape[-1]) if first.device.type == "cpu" else len(output)
     for start in range(0, len(output), step):
@@ -184,6 +209,17 @@ def _entmax15_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) ->
         torch.addcmul(product, root, ratio, value=-1, out=out)
     else:
         out.copy_(product.addcmul_(root, ratio, value=-1))
+
+
+def _topk_rows(scores: Tensor, k: int, out: Tensor) -> None:
+    """Write the softmax over the k largest of each row of ``scores [N, K]`` to ``out``."""
+    threshold = scores.topk(k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
+    torch.softmax(scores.masked_fill(scores < threshold, -torch.inf), -1, out=out)
+
+
+def _softmax_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
+    """Jacobian-vector product ``p * (g - <g, p>)`` of each row ``[N, K]``; 0 where p is, so the masked need no care."""
+    torch.ops.aten._softmax_backward_data.out(grad, probabilities, -1, probabilities.dtype, grad_input=out)
 
 
 def _sparsemax_rows(scores: Tensor, out: Tensor) -> None:

@@ -223,6 +223,7 @@ MISSING = {
     "train-translation": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "seed": 0},
     "extract-decoder": {**TRANSLATOR, "split": "valid", "sentences": 2, "shortest": 1, "seed": 0},
     "bleu": {**TRANSLATOR, **DECODING, "hypotheses": "h"},
+    "normalizer-speed": {"data": "d", "references": "nowhere", **PAIR, "words": "spaces", "settings": {}, "seed": 0},
     "decode": {**TRANSLATOR, **DECODING, "sentences": 2, **STUDENTS, **GRID},
     "characters": {"source": {"source": "text", "path": "nowhere"}},
     "train-characters": {"text": "nowhere", "settings": {}, "recipe": RECIPE, "rows": {"train": 1}, "seed": 0},

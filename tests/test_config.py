@@ -40,6 +40,7 @@ NAMED_BY_THE_USER = (
     ["char_lm", "corpora"],
     ["forms", "sentences", "corpus"],
     ["forms", "documents", "corpus"],
+    ["normalizer_speed", "corpus"],
     *([task, "methods"] for task in TASKS),
     *([task, "replaced", "methods"] for task in TASKS),
 )
@@ -144,6 +145,7 @@ KMEANS = ["masked_lm", "methods", "sparsefinder-kmeans"]
         (["char_lm", "models", "block", "architecture"], "rnn"),
         (["char_lm", "models", "adaptive-span", "initial_span"], 1.5),
         (["scaling", "dimension"], 512),
+        (["normalizer_speed", "top_k"], 0),
     ],
     ids=repr,
 )
@@ -168,6 +170,7 @@ def test_a_wrong_value_is_refused_by_its_path(path, value):
         ["scaling", "length"],
         ["char_lm", "recipe", "step"],
         ["char_lm", "models", "block", "maximal_span"],
+        ["normalizer_speed", "topk"],
     ],
     ids=lambda path: path[-1],
 )
@@ -303,6 +306,31 @@ def test_what_translation_calls_an_option_fairseq_knows():
     assert asked <= known
 
 
+@pytest.mark.parametrize("key", ["attention_normalizer", "max_epoch", "patience"])
+def test_what_every_normalizer_shares_is_not_left_to_one(key):
+    value = {"attention_normalizer": "softmax"}.get(key, 3)
+    error = refusal(changed(["normalizer_speed", "training", key], value))
+    assert list(error.absolute_path) == ["normalizer_speed", "training"]
+
+
+def test_settings_of_normalizer_speed_are_what_is_measured(profile):
+    pytest.importorskip("sparselib.integrations.fairseq")
+    from sparselib.tasks.translation.speed import measure
+
+    given = {"data", "source", "target", "references", "words", "seed", "folder"}
+    asked = profile["normalizer_speed"].keys() - {"corpus", "words", "merges"}
+    assert asked == inspect.signature(measure).parameters.keys() - given
+
+
+def test_normalizers_are_those_of_the_code():
+    pytest.importorskip("sparselib.integrations.fairseq")
+    from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, NORMALIZERS
+
+    training = SCHEMA["$defs"]["mt_training"]["properties"]
+    assert training["attention_normalizer"]["enum"] == list(NORMALIZERS)
+    assert training["attention_implementation"]["enum"] == list(IMPLEMENTATIONS)
+
+
 def test_tasks_can_be_left_out_but_not_all():
     for left_out in itertools.product([False, True], repeat=4):
         chosen = copy.deepcopy(PROFILES["demo"])
@@ -315,7 +343,7 @@ def test_tasks_can_be_left_out_but_not_all():
 
 
 JOBS = {"masked_lm": "train_masked_lm", "translation": "train_translation", "char_lm": "train_characters"}
-JOBS |= {"forms": "train_form", "scaling": "scaling"}
+JOBS |= {"forms": "train_form", "normalizer_speed": "normalizer_speed", "scaling": "scaling"}
 
 
 @pytest.mark.parametrize(
@@ -343,5 +371,6 @@ def test_the_readme_explains_every_key():
         f"translation.{key}" for key in TRANSLATION.keys() - SETTINGS.keys()
     }
     keys |= {f"char_lm.{key}" for key in CHAR_LM}
+    keys |= {f"normalizer_speed.{key}" for key in SCHEMA["$defs"]["normalizer_speed"]["properties"]}
     keys |= {f"scaling.{key}" for key in SCHEMA["properties"]["scaling"]["properties"]}
     assert sorted(key for key in keys if f"`{key}`" not in text) == []

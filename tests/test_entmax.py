@@ -232,6 +232,44 @@ def test_one_alpha_per_head_is_each_heads_own_and_has_a_gradient():
     torch.testing.assert_close(found.flatten(), (higher - lower) / (2 * step), rtol=0, atol=1e-4)
 
 
+def test_gradcheck_of_learned_alphas():
+    alpha = torch.tensor([1.05, 1.5, 1.95], dtype=torch.float64).view(3, 1, 1).requires_grad_()
+    assert torch.autograd.gradcheck(entmax, (drawn((2, 3, 4, 9)).requires_grad_(), alpha))
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("masked", [False, True])
+def test_learned_alphas_equal_the_packages_values_and_gradients(scale, masked):
+    scores, upstream = drawn((2, 4, 5, 40), scale, masked=masked), drawn((2, 4, 5, 40), seed=1)
+    alpha = torch.tensor([1.1, 1.4, 1.6, 1.9], dtype=torch.float64).view(4, 1, 1)
+    found = []
+    for function in (entmax, lambda z, a: reference.entmax_bisect(z, a, dim=-1)):
+        inputs = scores.clone().requires_grad_(), alpha.clone().requires_grad_()
+        probabilities = function(*inputs)
+        found.append((probabilities.detach(), *torch.autograd.grad(probabilities, inputs, upstream)))
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("keys", [1, 2, 17, 512, 5000])
+def test_newton_settles_long_before_its_bound(keys, scale, dtype, monkeypatch):
+    scores, alpha = drawn((30, keys), scale, dtype), torch.linspace(1.01, 1.99, 30, dtype=dtype)[:, None]
+    whole = entmax(scores, alpha)
+    monkeypatch.setattr("sparselib.entmax_rows.MOST_STEPS", 30)
+    assert torch.equal(entmax(scores, alpha), whole)
+    assert (whole.sum(-1) - 1).abs().max() < 1e-5
+
+
+def test_alphas_of_two_and_above_are_solved_too():
+    scores = drawn((3, 9))
+    found = entmax(scores, torch.tensor([[1.5], [2.0], [3.0]], dtype=torch.float64))
+    torch.testing.assert_close(found[0], entmax15(scores[0]), rtol=0, atol=1e-9)
+    torch.testing.assert_close(found[1], sparsemax(scores[1]), rtol=0, atol=1e-9)
+    assert (found.sum(-1) - 1).abs().max() < 1e-9
+
+
 @pytest.mark.parametrize(
     ("call", "named"),
     [

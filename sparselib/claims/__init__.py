@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sparselib.claims import blocks, char_lm, forms, masked_lm, translation
+from sparselib.claims import blocks, char_lm, forms, masked_lm, normalizer_speed, translation
 from sparselib.claims.finding import Finding, Test
 
 __all__ = ["TESTS", "Finding", "ledger"]
@@ -18,6 +18,7 @@ TASKS: dict[str, dict[str, Test]] = {
     "translation": translation.TESTS,
     "char_lm": char_lm.TESTS,
     "forms": forms.TESTS,
+    "normalizer_speed": normalizer_speed.TESTS,
 }
 TESTS: dict[str, Test] = {name: test for tests in TASKS.values() for name, test in tests.items()}
 

@@ -2,7 +2,18 @@
 
 import typer
 
-from sparselib.cli import blocks, characters, corpora, forms, ledger, masked_lm, scaling, students, translation
+from sparselib.cli import (
+    blocks,
+    characters,
+    corpora,
+    forms,
+    ledger,
+    masked_lm,
+    normalizer_speed,
+    scaling,
+    students,
+    translation,
+)
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
 corpora.register(app)
@@ -12,5 +23,6 @@ blocks.register(app)
 translation.register(app)
 characters.register(app)
 forms.register(app)
+normalizer_speed.register(app)
 scaling.register(app)
 ledger.register(app)

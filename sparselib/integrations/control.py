@@ -1,6 +1,6 @@
 """What the attention layers of one model do, and the handle by which it is changed while the model runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,7 +23,8 @@ BlockGraph = Callable[[int, Tensor, Tensor, Tensor | None], BlockMask | None]
 class AttentionControl:
     """What the attention layers of one model do. One object is shared by all of them."""
 
-    normalizer: Normalizer
+    #: Of every layer, or a sequence of one for each.
+    normalizer: Normalizer | Sequence[Normalizer]
     layers: int = 0
     graph: Graph | None = None
     observer: Observer | None = None
@@ -35,6 +36,10 @@ class AttentionControl:
     block_graph: BlockGraph | None = None
     #: The alpha-entmax over the visited blocks; None is that of ``normalizer``.
     alpha: float | None = None
+
+    def normalizer_of(self, layer: int) -> Normalizer:
+        """The normaliser of one layer."""
+        return self.normalizer[layer] if isinstance(self.normalizer, Sequence) else self.normalizer
 
     def visited(
         self, layer: int, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float | None = None
@@ -49,7 +54,7 @@ class AttentionControl:
         if self.graph is not None or self.observer is not None:
             raise ValueError("a model visits blocks, or follows and shows graphs of token pairs: not both at once")
         causal, lengths = token_rules(visible)
-        alpha = alpha_of(self.normalizer) if self.alpha is None else self.alpha
+        alpha = alpha_of(self.normalizer_of(layer)) if self.alpha is None else self.alpha
         mask = self.block_graph(layer, q, k, lengths)
         return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)
 
@@ -84,7 +89,7 @@ class AttentionControl:
                 mask = self.graph(layer, q if prefix is None else prefix, k, visible, *extra) & visible
             if self.observer is not None:
                 self.observer(layer, q, k, visible if mask is None else mask)
-        return attention_weights(q, k, mask, normalizer=self.normalizer, scale=scale)
+        return attention_weights(q, k, mask, normalizer=self.normalizer_of(layer), scale=scale)
 
     @contextmanager
     def restricted_to(self, graph: Graph | None, past_queries: bool = False) -> Iterator[None]:

@@ -11,7 +11,9 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
-from sparselib.integrations.fairseq.transformer import SparseTransformer, drop_words, normalizer_of, sparse_transformer
+from sparselib.entmax import entmax15
+from sparselib.integrations.fairseq.normalizers import PACKAGES, SMALLEST_ALPHA, LearnedEntmax, normalizer_of
+from sparselib.integrations.fairseq.transformer import SparseTransformer, drop_words, sparse_transformer
 from sparselib.predictors import FORMS
 
 WORDS = 40
@@ -42,7 +44,8 @@ def stock_and_ours(task, **changes):
     args = settings(**{"attention_normalizer": "softmax"} | changes)
     sparse_transformer(args)
     ours = SparseTransformer.build_model(args, task)
-    ours.load_state_dict(stock.state_dict())
+    alphas = {name: x for name, x in ours.state_dict().items() if name.endswith("pre_alpha")}
+    ours.load_state_dict(stock.state_dict() | alphas)
     return stock, ours
 
 
@@ -123,9 +126,11 @@ def test_beam_search_finds_what_stock_fairseq_finds(task, batch, beam):
         {"attention_normalizer": "entmax15"},
         {"attention_normalizer": "sparsemax"},
         {"attention_normalizer": "entmax", "attention_alpha": 1.3},
+        {"attention_normalizer": "entmax_alpha"},
+        {"attention_normalizer": "entmax_alpha", "attention_implementation": "entmax"},
         {"attention_normalizer": "topk", "attention_k": 2},
     ],
-    ids=lambda arguments: arguments["attention_normalizer"],
+    ids=lambda arguments: "-".join(map(str, arguments.values())),
 )
 def test_incremental_decoding_equals_teacher_forcing_with_every_normalizer(task, batch, arguments):
     _, ours = stock_and_ours(task, **arguments)
@@ -191,11 +196,64 @@ def test_coword_dropout_is_for_training_only(task, batch):
         ({"attention_normalizer": "entmax", "attention_alpha": None}, "alpha"),
         ({"attention_normalizer": "topk", "attention_k": 0}, "attention-k"),
         ({"attention_normalizer": "nothing"}, "nothing"),
+        ({"attention_normalizer": "topk", "attention_implementation": "entmax"}, "not for topk"),
     ],
 )
 def test_a_normalizer_out_of_range_is_named(arguments, named):
     with pytest.raises(ValueError, match=named):
-        normalizer_of(Namespace(**{"attention_alpha": None, "attention_k": None} | arguments))
+        normalizer_of(Namespace(**{"attention_alpha": None, "attention_k": None} | arguments), 4)
+
+
+def test_each_head_of_each_layer_and_place_has_an_alpha_that_learns(task, batch):
+    _, ours = stock_and_ours(task, attention_normalizer="entmax_alpha")
+    learned = {name: x for name, x in ours.named_parameters() if name.endswith("pre_alpha")}
+    assert {name.removesuffix(".normalizer.pre_alpha") for name in learned} == {
+        f"{side}.layers.{layer}.{module}"
+        for side, module in (("encoder", "self_attn"), ("decoder", "self_attn"), ("decoder", "encoder_attn"))
+        for layer in range(2)
+    }
+    assert all(x.shape == (4,) for x in learned.values())
+    before = {name: x.clone() for name, x in learned.items()}
+    optimizer = torch.optim.SGD(ours.parameters(), lr=1.0)
+    (logits(ours.train(), batch) * torch.randn(5, 8, len(task.target_dictionary))).sum().backward()
+    optimizer.step()
+    for name, x in learned.items():
+        assert (x != before[name]).all(), name
+
+
+def test_gradcheck_of_what_alphas_are_learned_from():
+    torch.manual_seed(0)
+    module = LearnedEntmax(3).double()
+    module.pre_alpha.data = torch.tensor([-2.0, 0.0, 2.0], dtype=torch.float64)
+    scores = torch.randn(2, 3, 4, 6, dtype=torch.float64, requires_grad=True)
+
+    def of_both(x, pre_alpha):
+        return torch.func.functional_call(module, {"pre_alpha": pre_alpha}, (x,))
+
+    assert torch.autograd.gradcheck(of_both, (scores, module.pre_alpha))
+
+
+@pytest.mark.parametrize("implementation", ["sparselib", "entmax"])
+def test_a_learned_alpha_begins_as_entmax15_and_stays_above_one(implementation):
+    options = {"attention_normalizer": "entmax_alpha", "attention_implementation": implementation}
+    module = normalizer_of(Namespace(**options), 4)
+    scores = 2 * torch.randn(3, 4, 5, 30)
+    assert (module(scores) - entmax15(scores)).abs().max() < 1e-5
+    module.pre_alpha.data.fill_(-100)
+    assert module.half().alpha.tolist() == pytest.approx([SMALLEST_ALPHA] * 4)
+    assert module(scores.half()).dtype == torch.float16
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_both_implementations_are_the_same_model(task, batch, name):
+    options = ({"attention_normalizer": name, "attention_implementation": which} for which in ("sparselib", "entmax"))
+    models = [stock_and_ours(task, **one)[1].eval() for one in options]
+    real = batch[2] != task.source_dictionary.pad()
+    with torch.no_grad():
+        ours, theirs = (logits(model, batch)[real] for model in models)
+    assert torch.allclose(ours, theirs, atol=1e-5)
+    functions = [model.attention_controls["cross"].normalizer_of(1) for model in models]
+    assert functions[0] != functions[1]
 
 
 def with_form(task, name, budget=2):

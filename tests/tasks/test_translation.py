@@ -72,11 +72,30 @@ def test_a_model_trained_with_a_form_keeps_it_when_loaded(data):
     train(data / "data", "en", "de", ARCHITECTURE, TRAINING | form | {"max_update": 20}, 0, data / "form")
     loaded = load_translator(data / "form" / "model.pt", data / "data")
     assert loaded.decoder.graph.forms == [TopKOutOfWindow(2)]
-    assert loaded.decoder.normalizer(torch.zeros(1, 4)).tolist() == [[0.25] * 4]
+    assert loaded.decoder.normalizer_of(0)(torch.zeros(1, 4)).tolist() == [[0.25] * 4]
     seen = []
     with loaded.decoder.observing(lambda layer, q, k, mask: seen.append(int(mask.sum(-1).max()))):
         assert len(loaded.translate("test", 3, 2, 200)) == 3
     assert max(seen) == 2
+
+
+def test_learned_alphas_are_trained_saved_and_loaded(data):
+    """Beam search with what was loaded: an alpha per head, away from where it began, in every place."""
+    options = {"attention_normalizer": "entmax_alpha", "max_update": 40}
+    train(data / "data", "en", "de", ARCHITECTURE, TRAINING | options, 0, data / "learned")
+    saved = torch.load(data / "learned" / "model.pt", weights_only=True)["model"]
+    loaded = load_translator(data / "learned" / "model.pt", data / "data")
+    for place, name in (("encoder", "encoder.layers.0.self_attn"), ("decoder", "decoder.layers.0.self_attn"),
+                        ("cross", "decoder.layers.0.encoder_attn")):  # fmt: skip
+        pre_alpha = loaded.model.attention_controls[place].normalizer_of(0).pre_alpha
+        assert torch.equal(pre_alpha.cpu(), saved[f"{name}.normalizer.pre_alpha"])
+        assert (pre_alpha.abs() > 1e-3).all()
+    before = loaded.translate("test", 3, 2, 200)
+    with torch.no_grad():
+        for control in loaded.model.attention_controls.values():
+            control.normalizer_of(0).pre_alpha.fill_(-10)  # nearly softmax
+    assert len(before) == 3
+    assert loaded.translate("test", 3, 2, 200) != before
 
 
 def test_hypotheses_come_in_the_order_of_the_file_whatever_the_batches(translator):

@@ -10,6 +10,7 @@ rule claims:
             "claims/curves",
             "claims/forms",
             "claims/masked_lm",
+            "claims/normalizer_speed",
             "claims/translation",
             "results",
             "metrics",

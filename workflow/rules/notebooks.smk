@@ -108,6 +108,10 @@ if "forms" in config:
         TABLES |= {"extremely_sparse/table2_documents": BY_UNIT["documents"]}
 if "scaling" in config:
     FIGURES |= {"sparsefinder/scaling": [f"{RESULTS}/scaling.csv"]}
+if "normalizer_speed" in config:
+    SPEED_MEASURED = [SPEED_TABLE, f"{SPEED_AT}/speed.json"]
+    TABLES |= {"explicit_sparse/table25_speed": SPEED_MEASURED}
+    MEASURED += [SPEED_TABLE]
 TABLES |= {"claims": [f"{RESULTS}/claims.csv"]}
 NOTEBOOKS = expand(f"{RESULTS}/notebooks/{{name}}.ipynb", name=[*FIGURES, *TABLES])
 

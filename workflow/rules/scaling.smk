@@ -9,6 +9,7 @@ rule scaling:
             "contenders",
             "attention",
             "entmax",
+            "entmax_rows",
             "block_graph",
             "chunks",
             "predictors/blocks",

@@ -62,9 +62,11 @@ rule train_translation:
         code=modules(
             "tasks/translation/training",
             "entmax",
+            "entmax_rows",
             "attention",
             "integrations/control",
             "integrations/fairseq/attention",
+            "integrations/fairseq/normalizers",
             "integrations/fairseq/transformer",
             "integrations/forms",
             "predictors/draws",

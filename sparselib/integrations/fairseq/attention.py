@@ -32,6 +32,7 @@ class ControlledAttention(MultiheadAttention):
         )
         self.load_state_dict(stock.state_dict())
         self.control, self.layer = control, layer
+        self.normalizer = control.normalizer_of(layer)  # one that learns is part of this module, and so of the model
 
     def forward(
         self,

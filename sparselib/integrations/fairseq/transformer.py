@@ -1,17 +1,14 @@
 """The transformer of fairseq with the papers' attention in all three places, registered as ``sparse_transformer``."""
 
-from functools import partial
-
 import torch
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
-from sparselib.attention import Normalizer
-from sparselib.entmax import entmax, entmax15, sparsemax, topk_softmax
 from sparselib.integrations.control import AttentionControl
 from sparselib.integrations.fairseq.attention import ControlledAttention
+from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, NORMALIZERS, normalizer_of
 from sparselib.integrations.forms import FormGraph
 from sparselib.predictors import FORMS, form
 
@@ -28,8 +25,13 @@ class SparseTransformer(TransformerModel):
         TransformerModel.add_args(parser)
         parser.add_argument(
             "--attention-normalizer",
-            choices=["softmax", "entmax15", "sparsemax", "entmax", "topk"],
-            help="what turns attention scores into weights, in all three places",
+            choices=NORMALIZERS,
+            help="what turns attention scores into weights, in all three places; entmax_alpha learns alpha, per head",
+        )
+        parser.add_argument(
+            "--attention-implementation",
+            choices=IMPLEMENTATIONS,
+            help="whose entmax15, sparsemax or entmax_alpha: this package's, or the entmax package's",
         )
         parser.add_argument("--attention-alpha", type=float, help="alpha of --attention-normalizer entmax, at least 1")
         parser.add_argument("--attention-k", type=int, help="attended keys of --attention-normalizer topk")
@@ -46,12 +48,13 @@ class SparseTransformer(TransformerModel):
     @classmethod
     def build_model(cls, args, task) -> "SparseTransformer":
         model = super().build_model(args, task)
-        normalizer = normalizer_of(args)
         model.attention_controls = {
-            place: AttentionControl(
-                normalizer, len(model.encoder.layers if place == "encoder" else model.decoder.layers)
+            place: AttentionControl([normalizer_of(args, heads) for _ in range(layers)], layers)
+            for place, layers, heads in (
+                ("encoder", len(model.encoder.layers), args.encoder_attention_heads),
+                ("decoder", len(model.decoder.layers), args.decoder_attention_heads),
+                ("cross", len(model.decoder.layers), args.decoder_attention_heads),
             )
-            for place in PLACES
         }
         # A model that was trained before there were forms has no such option.
         if getattr(args, "attention_form", None) is not None:
@@ -87,33 +90,6 @@ def restrict(controls: dict[str, AttentionControl], name: str, budget: int | Non
         if place != "cross" or forms[0].cross:
             control.graph = FormGraph(forms, causal=place == "decoder")
             control.query_positions = place == "cross"
-
-
-def normalizer_of(args) -> Normalizer:
-    """The normaliser that the command line names.
-
-    Raises
-    ------
-    ValueError
-        If alpha or k is missing, or out of range.
-    """
-    match args.attention_normalizer:
-        case "softmax":
-            return partial(torch.softmax, dim=-1)
-        case "entmax15":
-            return entmax15
-        case "sparsemax":
-            return sparsemax
-        case "entmax":
-            if args.attention_alpha is None or args.attention_alpha < 1:
-                raise ValueError(f"--attention-alpha must be at least 1 for entmax; got {args.attention_alpha}")
-            return partial(entmax, alpha=args.attention_alpha)
-        case "topk":
-            if args.attention_k is None or args.attention_k < 1:
-                raise ValueError(f"--attention-k must be at least 1 for topk; got {args.attention_k}")
-            return partial(topk_softmax, k=args.attention_k)
-        case other:
-            raise ValueError(f"--attention-normalizer {other!r} is unknown")
 
 
 def drop_words(tokens: Tensor, probability: float, dictionary) -> Tensor:

@@ -1,5 +1,6 @@
 """A trained translator: loading it, and beam search with it."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,12 +43,17 @@ class Translator:
             self.task.load_dataset(split)
         return self.task.dataset(split)
 
-    def batches(self, dataset: FairseqDataset, indices: list[int], tokens: int) -> Iterator[dict]:
-        """Collated pairs, similar lengths together, at most so many tokens a batch; ``sample["id"]`` says which."""
+    def batches(
+        self, dataset: FairseqDataset, indices: list[int], tokens: float = math.inf, sentences: float = math.inf
+    ) -> Iterator[dict]:
+        """Collated pairs, similar lengths together, at most so many tokens and sentences a batch.
+
+        ``sample["id"]`` says which they are.
+        """
         by_length = sorted(indices, key=lambda i: (dataset.num_tokens(i), i))
         batch: list[int] = []
         for index in by_length:
-            if batch and dataset.num_tokens(index) * (len(batch) + 1) > tokens:
+            if batch and (len(batch) == sentences or dataset.num_tokens(index) * (len(batch) + 1) > tokens):
                 yield self._collate(dataset, batch)
                 batch = []
             batch.append(index)
@@ -59,14 +65,17 @@ class Translator:
         return utils.move_to_cuda(sample, self.device) if self.device.type == "cuda" else sample
 
     @torch.no_grad()
-    def translate(self, split: str, sentences: int, beam: int, batch_tokens: int) -> list[str]:
+    def translate(
+        self, split: str, sentences: int, beam: int, batch_tokens: float = math.inf, batch_sentences: float = math.inf
+    ) -> list[str]:
         """The best hypothesis for each of the first sentences of a split, in pieces, in the order of the file."""
         dataset = self.dataset(split)
         generator = SequenceGenerator(
             [self.model], self.dictionary, beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_EXTRA
         )
         found: dict[int, str] = {}
-        for sample in self.batches(dataset, list(range(min(sentences, len(dataset)))), batch_tokens):
+        indices = list(range(min(sentences, len(dataset))))
+        for sample in self.batches(dataset, indices, batch_tokens, batch_sentences):
             for index, hypotheses in zip(sample["id"].tolist(), generator.generate([self.model], sample), strict=True):
                 found[index] = self.dictionary.string(hypotheses[0]["tokens"])
         return [found[index] for index in range(len(found))]

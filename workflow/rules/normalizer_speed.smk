@@ -1,0 +1,96 @@
+"""Speed, BLEU and attended keys of one translator with each normaliser (Explicit Sparse Transformer, Table 25)."""
+
+SPEED = config["normalizer_speed"]
+SPEED_AT = f"{RESULTS}/normalizer_speed"
+SPEED_LOGS = f"{RESULTS}/logs/normalizer_speed"
+SPEED_FROM, SPEED_TO = next(iter(SPEED["corpus"])).split("-")
+SPEED_TABLE = f"{SPEED_AT}/speed.csv"
+
+
+rule speed_corpus:
+    input:
+        code=modules("corpora/parallel", "corpora/translations", "corpora/sources"),
+    output:
+        multiext(
+            f"{SPEED_AT}/corpus/",
+            *[
+                f"{split}.{language}"
+                for split in ("train", "valid", "test")
+                for language in (SPEED_FROM, SPEED_TO)
+            ],
+        ),
+    log:
+        f"{SPEED_LOGS}/corpus.log",
+    conda:
+        "../../environment.yml"
+    params:
+        corpus=json.dumps(next(iter(SPEED["corpus"].values()))),
+        languages=f"--language {SPEED_FROM} --language {SPEED_TO}",
+    shell:
+        "sparselib parallel-corpus --source {params.corpus:q} --split train --split valid --split test {params.languages}"
+        " --output $(dirname {output[0]}) 2>&1 | tee {log}"
+
+
+rule speed_binarize:
+    input:
+        code=modules("tasks/translation/data", "corpora/subwords"),
+        corpus=rules.speed_corpus.output,
+    output:
+        dictionary=f"{SPEED_AT}/data/dict.{SPEED_TO}.txt",
+        test=f"{SPEED_AT}/data/test.{SPEED_FROM}-{SPEED_TO}.{SPEED_TO}.bin",
+    log:
+        f"{SPEED_LOGS}/binarize.log",
+    conda:
+        "../../environment.yml"
+    params:
+        pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
+        words=SPEED["words"],
+        merges=SPEED["merges"],
+    shell:
+        "sparselib binarize --corpus $(dirname {input.corpus[0]}) {params.pair} --split train --split valid --split test"
+        " --words {params.words} --merges {params.merges} --output $(dirname {output.dictionary}) 2>&1 | tee {log}"
+
+
+rule normalizer_speed:
+    input:
+        code=modules(
+            "tasks/translation/speed",
+            "tasks/translation/normalizers",
+            "tasks/translation/model",
+            "tasks/translation/training",
+            "timing",
+            "entmax",
+            "entmax_rows",
+            "attention",
+            "integrations/control",
+            "integrations/fairseq/attention",
+            "integrations/fairseq/normalizers",
+            "integrations/fairseq/transformer",
+        ),
+        data=rules.speed_binarize.output,
+        references=f"{SPEED_AT}/corpus/test.{SPEED_TO}",
+    output:
+        table=report(SPEED_TABLE, caption="../report/speed.rst", category="Tables"),
+        run=f"{SPEED_AT}/speed.json",
+    log:
+        f"{SPEED_LOGS}/speed.log",
+    conda:
+        "../../environment.yml"
+    # All of them, and so nothing runs beside what is timed.
+    threads: workflow.cores
+    resources:
+        gpu=1,
+    params:
+        pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
+        words=SPEED["words"],
+        settings=json.dumps(
+            {
+                key: value
+                for key, value in SPEED.items()
+                if key not in ("corpus", "words", "merges")
+            }
+        ),
+        seed=config["seed"],
+    shell:
+        "sparselib normalizer-speed --data $(dirname {input.data[0]}) {params.pair} --references {input.references}"
+        " --words {params.words} --settings {params.settings:q} --seed {params.seed} --output {output.table} 2>&1 | tee {log}"
