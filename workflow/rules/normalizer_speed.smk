@@ -11,14 +11,9 @@ rule speed_corpus:
     input:
         code=modules("corpora/parallel", "corpora/translations", "corpora/sources"),
     output:
-        multiext(
-            f"{SPEED_AT}/corpus/",
-            *[
-                f"{split}.{language}"
-                for split in ("train", "valid", "test")
-                for language in (SPEED_FROM, SPEED_TO)
-            ],
-        ),
+        train=multiext(f"{SPEED_AT}/corpus/train", f".{SPEED_FROM}", f".{SPEED_TO}"),
+        valid=multiext(f"{SPEED_AT}/corpus/valid", f".{SPEED_FROM}", f".{SPEED_TO}"),
+        test=multiext(f"{SPEED_AT}/corpus/test", f".{SPEED_FROM}", f".{SPEED_TO}"),
     log:
         f"{SPEED_LOGS}/corpus.log",
     conda:
@@ -28,7 +23,7 @@ rule speed_corpus:
         languages=f"--language {SPEED_FROM} --language {SPEED_TO}",
     shell:
         "sparselib parallel-corpus --source {params.corpus:q} --split train --split valid --split test {params.languages}"
-        " --output $(dirname {output[0]}) 2>&1 | tee {log}"
+        " --output $(dirname {output.train[0]}) 2>&1 | tee {log}"
 
 
 rule speed_binarize:
