@@ -62,7 +62,7 @@ def word_maps(translator: Translator, split: str, batch_tokens: int) -> Iterator
         layers: list[Tensor] = []
 
         def keep(layer: int, q: Tensor, k: Tensor, mask: Tensor, layers=layers) -> None:
-            layers.append(attention_weights(q, k, mask, normalizer=control.normalizer))
+            layers.append(attention_weights(q, k, mask, normalizer=control.normalizer_of(layer)))
 
         with control.observing(keep):
             translator.model(**sample["net_input"])
