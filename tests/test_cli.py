@@ -221,6 +221,8 @@ MISSING = {
     "parallel-corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train", "language": "en"},
     "binarize": {"corpus": "nowhere", **PAIR, "split": "train", "words": "spaces", "merges": 10},
     "train-translation": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "seed": 0},
+    "train-form": {"data": "nowhere", **PAIR, **DECODING, "references": "nowhere", "architecture": {}, "training": {},
+                   "form": "Full", "seed": 0},
     "extract-decoder": {**TRANSLATOR, "split": "valid", "sentences": 2, "shortest": 1, "seed": 0},
     "bleu": {**TRANSLATOR, **DECODING, "hypotheses": "h"},
     "normalizer-speed": {"data": "d", "references": "nowhere", **PAIR, "words": "spaces", "settings": {}, "seed": 0},

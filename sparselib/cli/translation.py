@@ -42,8 +42,12 @@ def parallel_corpus(
         texts = read_document_blocks(source, split, language, block_words)
     for name, lines in texts.items():
         write_parallel(output, name, lines)
-    for name, lines in read_alignments(source, align or [], language).items():
-        write_parallel(output, name, {"alignment": lines})
+    if align:
+        alignments = read_alignments(
+            source, split, language
+        )  # which sentences a split gets, all splits together decide
+        for name in alignments.keys() & align:
+            write_parallel(output, name, {"alignment": alignments[name]})
 
 
 def binarize(

@@ -133,9 +133,9 @@ def test_another_line_is_refused(line):
 
 
 def test_the_grammars_alignments_are_those_of_its_sentences():
-    source = {"source": "grammar", "sentences": {"test": 20}, "seed": 4}
-    lines = read_alignments(source, ["test"], ["fr", "en"])["test"]
-    text = read_parallel_splits(source, ["test"], ["fr", "en"])["test"]
+    source = {"source": "grammar", "sentences": {"train": 60, "test": 20}, "seed": 4}
+    lines = read_alignments(source, ["train", "test"], ["fr", "en"])["test"]
+    text = read_parallel_splits(source, ["train", "test"], ["fr", "en"])["test"]
     assert len(lines) == len(text["fr"])
     for line, first, second in zip(lines, text["fr"], text["en"], strict=True):
         links = from_pharaoh(line)

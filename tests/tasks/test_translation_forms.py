@@ -1,12 +1,17 @@
 """Translators trained with an attention form: their measures against loops, and their cross-attention word by word."""
 
+import json
 import random
 
+import pandas as pd
 import pytest
 import torch
+from typer.testing import CliRunner
 
 pytest.importorskip("sparselib.integrations.fairseq")
+from sparselib.cli import app
 from sparselib.corpora.parallel import write_parallel
+from sparselib.storage import read_header, read_tensors
 from sparselib.tasks.translation.cross_attention import describe, word_map, word_maps
 from sparselib.tasks.translation.data import binarize
 from sparselib.tasks.translation.forms import attended, attending_fully, form_options, measure
@@ -153,3 +158,33 @@ def test_cross_attention_is_that_of_the_model(translator):
     _, extra = translator.model(**sample["net_input"])
     (_, _, pieces), *_ = [item for item in word_maps(translator, "test", 1) if item[0] == 0]
     torch.testing.assert_close(extra["attn"][0][0], pieces[-1].mean(0))
+
+
+def test_the_stages_from_the_grammar_to_the_tables(tmp_path):
+    source = {"source": "grammar", "sentences": {"train": 40, "valid": 8, "test": 6}, "seed": 3}
+    pair = ["--from", "fr", "--to", "en"]
+    corpus, data, output = (str(tmp_path / name) for name in ("corpus", "data", "output"))
+    splits = [word for split in ("train", "valid", "test") for word in ("--split", split)]
+    languages = ["--language", "fr", "--language", "en"]
+    run("parallel-corpus", "--source", json.dumps(source), *splits, *languages, "--align", "test", "--output", corpus)
+    run("binarize", "--corpus", corpus, *pair, *splits, "--words", "spaces", "--merges", "50", "--output", data)
+    given = ["--references", f"{corpus}/test.en", "--alignment", f"{corpus}/test.alignment", "--beam", "2"]
+    model = ["--architecture", json.dumps(ARCHITECTURE), "--training", json.dumps(TRAINING | {"max_update": 2})]
+    form = ["--form", "Top-k", "--budget", "2", "--seed", "0", "--words", "spaces"]
+    run("train-form", "--data", data, *pair, *given, *model, *form, "--output", output)
+    measured = pd.read_csv(f"{output}/measured.csv")
+    assert measured["tested_with"].tolist() == ["Top-k", "Full"]
+    assert (measured["attended_cross"].iloc[0], measured["budget"].iloc[0]) == (2, 2)
+    cross = pd.read_csv(f"{output}/cross_attention.csv")
+    assert cross["layer"].tolist() == [0, 1]
+    assert cross["aligned_words"].between(0, 1).all()
+    header = read_header(f"{output}/map.safetensors", kind="cross-attention map")
+    assert read_tensors(f"{output}/map.safetensors", kind="cross-attention map")["weights"].shape[2:] == (
+        len(header["target_words"]),
+        len(header["source_words"]),
+    )
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
