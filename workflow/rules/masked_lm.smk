@@ -17,6 +17,8 @@ rule train_masked_lm:
         summary=f"{MASKED_LM}/model/training.json",
     log:
         f"{RESULTS}/logs/masked_lm/train.log",
+    # The longest chain of jobs hangs on this one.
+    priority: 2
     conda:
         "../../environment.yml"
     threads: workflow.cores

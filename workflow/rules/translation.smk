@@ -82,6 +82,7 @@ rule train_translation:
         summary=f"{PAIR}/model/training.json",
     log:
         f"{MT_LOGS}/train.log",
+    priority: 1
     conda:
         "../../environment.yml"
     resources:
