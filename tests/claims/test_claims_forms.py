@@ -97,6 +97,13 @@ def test_a_claim_fails_where_its_table_turns(judged, claim, changes):
     assert judged(changes=changes).loc[claim, "verdict"] == "fails"
 
 
+def test_averages_are_over_budgets_that_all_of_them_have(judged):
+    """Without Global at 16 and 8, Random at 2 decides, and Top-k at 2."""
+    nan = float("nan")
+    changes = {("sentences", "Random", k): nan for k in (16, 8)} | {("sentences", "Top-k", 2): 1.0}
+    assert judged(changes=changes).loc["xst-global-forms-fail", ["verdict", "mean"]].tolist() == ["fails", -1.0]
+
+
 def test_training_only_is_tested_with_full_attention(judged):
     table = judged(tested_full=29.0)
     assert table.loc["est-training-only", ["verdict", "mean"]].tolist() == ["fails", -1.0]
