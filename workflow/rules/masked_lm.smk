@@ -1,6 +1,8 @@
 """The masked language model: training, perplexity, its attention graphs, and evaluation under predicted graphs."""
 
 MASKED_LM_LAYERS = layers("masked_lm")
+# Of the cores: a small model gains little from the others, and other jobs do.
+HALF = max(1, workflow.cores // 2)
 
 
 rule train_masked_lm:
@@ -21,7 +23,7 @@ rule train_masked_lm:
     priority: 2
     conda:
         "../../environment.yml"
-    threads: workflow.cores
+    threads: HALF
     resources:
         gpu=1,
     params:
@@ -56,7 +58,7 @@ rule perplexity:
         f"{RESULTS}/logs/masked_lm/perplexity.log",
     conda:
         "../../environment.yml"
-    threads: workflow.cores
+    threads: HALF
     params:
         names=" ".join(f"--name {name}" for name in ["held-out", *SETTINGS["unseen"]]),
         masking=json.dumps(SETTINGS["evaluation"]),
@@ -79,7 +81,7 @@ rule extract:
         f"{RESULTS}/logs/masked_lm/extract/{{split}}.log",
     conda:
         "../../environment.yml"
-    threads: workflow.cores
+    threads: HALF
     resources:
         gpu=1,
     params:

@@ -27,6 +27,8 @@ FIXED = {
     "skip-invalid-size-inputs-valid-test": True,
     # Dropping a parameter's gradient clip to fairseq's default 0 would leave entmax' first steps unbounded.
     "clip-norm": 1.0,
+    # A worker of the data loader is waited for five seconds when it ends; these corpora are in memory.
+    "num-workers": 0,
 }
 
 
