@@ -2,6 +2,8 @@
 
 >>> graph = FormGraph([form("Window", 8)] * control.layers, causal=True)
 >>> with control.restricted_to(graph): model(ids)
+
+A factorised pattern is a form too: ``[factorised("strided", 16, layer=n) for n in range(control.layers)]``.
 """
 
 from collections.abc import Sequence

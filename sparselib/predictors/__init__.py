@@ -10,6 +10,7 @@ from sparselib.predictors.blocks import ClusteredBlocks, NearestBlocks, RandomBl
 from sparselib.predictors.buckets import Bucketed, share_a_bucket
 from sparselib.predictors.clustering import Clustering, fit_centroids
 from sparselib.predictors.distance import Distance, squared_distances
+from sparselib.predictors.factorised_patterns import FACTORISED, factorised
 from sparselib.predictors.forms import FORMS, Positions, form
 from sparselib.predictors.hashing import Hashing
 from sparselib.predictors.pattern import BigBird, Longformer, Nothing, Pattern
@@ -20,6 +21,7 @@ from sparselib.predictors.topk import TopK
 from sparselib.predictors.visible import visible_pairs
 
 __all__ = [
+    "FACTORISED",
     "FORMS",
     "BigBird",
     "Bucketed",
@@ -38,6 +40,7 @@ __all__ = [
     "RowWise",
     "Rows",
     "TopK",
+    "factorised",
     "fit_centroids",
     "fit_routing_centroids",
     "form",

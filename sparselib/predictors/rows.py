@@ -20,7 +20,7 @@ class Rows(NamedTuple):
 
     `at` `[B, 1, Q, 1]` and `of` `[B, 1, 1, K]` are the positions of queries and keys among the real tokens of their
     sentence; any of `visible`, `at` and `of` may have sizes of 1 that broadcast. `causal`: whether the rows are those of a
-    decoder, which a single row does not tell.
+    decoder, which a single row does not tell. `scores` `[B, H, Q, K]` are for models in which they are more than q.k.
     """
 
     q: Tensor
@@ -29,6 +29,7 @@ class Rows(NamedTuple):
     at: Tensor
     of: Tensor
     causal: bool
+    scores: Tensor | None = None
 
 
 class RowWise(ABC):

@@ -7,7 +7,7 @@ from test_huggingface import LENGTH, PADDED, make
 from sparselib import masks
 from sparselib.integrations.forms import FormGraph
 from sparselib.integrations.huggingface import use_attention
-from sparselib.predictors import FORMS, Positions, form
+from sparselib.predictors import FORMS, factorised, form
 
 CAUSAL = {"roberta": False, "gpt2": True}
 
@@ -57,10 +57,8 @@ def test_decoding_word_by_word_with_a_cache_is_decoding_at_once(name):
     if name in FORMS:
         graph = graph_of(name, "gpt2", control.layers)
     else:
-        parts = masks.strided_parts(3)
-        graph = FormGraph(
-            [Positions(masks.combined(parts, name, layer)) for layer in range(control.layers)], causal=True
-        )
+        layers = range(control.layers)
+        graph = FormGraph([factorised("strided", 3, heads=name, layer=layer) for layer in layers], causal=True)
     with control.restricted_to(graph), torch.no_grad():
         whole = case.model(ids).last_hidden_state
         for position in range(LENGTH):

@@ -47,6 +47,11 @@ rule train_characters:
             "tasks/char_lm/transformer_xl",
             "attention",
             "entmax",
+            "predictors/draws",
+            "predictors/factorised_patterns",
+            "predictors/forms",
+            "predictors/rows",
+            "predictors/topk",
         ),
         text=rules.characters.output.text,
     output:

@@ -10,7 +10,8 @@ from sparselib.integrations.control import AttentionControl
 from sparselib.integrations.fairseq.attention import ControlledAttention
 from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, NORMALIZERS, normalizer_of
 from sparselib.integrations.forms import FormGraph
-from sparselib.predictors import FORMS, form
+from sparselib.masks import HEAD_COMBINATIONS
+from sparselib.predictors import FACTORISED, FORMS, factorised, form
 
 #: Where a transformer attends: encoder self-, decoder self- and cross-attention.
 PLACES = ("encoder", "decoder", "cross")
@@ -42,6 +43,18 @@ class SparseTransformer(TransformerModel):
         )
         parser.add_argument("--attention-budget", type=int, help="attended positions of --attention-form")
         parser.add_argument(
+            "--factorised-pattern",
+            choices=FACTORISED,
+            help="which pairs attend in decoder self-attention, Child et al. (2019)",
+        )
+        parser.add_argument("--factorised-stride", type=int, help="l of --factorised-pattern")
+        parser.add_argument("--factorised-summary", type=int, help="c of --factorised-pattern fixed")
+        parser.add_argument(
+            "--factorised-heads",
+            choices=list(HEAD_COMBINATIONS),
+            help="how heads and layers share the parts of --factorised-pattern; interleaved unless told",
+        )
+        parser.add_argument(
             "--coword-dropout", type=float, help="share of source tokens replaced by <unk> in training (Table 3)"
         )
 
@@ -59,6 +72,8 @@ class SparseTransformer(TransformerModel):
         # A model that was trained before there were forms has no such option.
         if getattr(args, "attention_form", None) is not None:
             restrict(model.attention_controls, args.attention_form, args.attention_budget)
+        if getattr(args, "factorised_pattern", None) is not None:
+            factorise(model.attention_controls["decoder"], args)
         for number, layer in enumerate(model.encoder.layers):
             layer.self_attn = ControlledAttention(layer.self_attn, model.attention_controls["encoder"], number)
             layer.can_use_fastpath = False  # torch's fused layer knows softmax only
@@ -92,6 +107,26 @@ def restrict(controls: dict[str, AttentionControl], name: str, budget: int | Non
             control.query_positions = place == "cross"
 
 
+def factorise(control: AttentionControl, args) -> None:
+    """Make decoder self-attention follow a factorised pattern, which is causal by definition, for as long as the model lives.
+
+    Raises
+    ------
+    ValueError
+        If there is a form too, the stride is missing, or a number is out of range.
+    """
+    if control.graph is not None:
+        raise ValueError("--factorised-pattern and --attention-form exclude each other")
+    if getattr(args, "factorised_stride", None) is None:
+        raise ValueError(f"--factorised-stride: the {args.factorised_pattern} pattern needs one, at least 1")
+    numbers = {"summary": getattr(args, "factorised_summary", None), "heads": args.factorised_heads}
+    forms = [
+        factorised(args.factorised_pattern, args.factorised_stride, **numbers, layer=layer)
+        for layer in range(control.layers)
+    ]
+    control.graph = FormGraph(forms, causal=True)
+
+
 def drop_words(tokens: Tensor, probability: float, dictionary) -> Tensor:
     """CoWord dropout (Fernandes et al. 2021): each source token becomes a mask with this probability.
 
@@ -104,7 +139,9 @@ def drop_words(tokens: Tensor, probability: float, dictionary) -> Tensor:
 
 @register_model_architecture("sparse_transformer", "sparse_transformer")
 def sparse_transformer(args) -> None:
-    form_given = getattr(args, "attention_form", None) is not None  # their paper has softmax over what they keep
+    # Their papers have softmax over what they keep.
+    form_given = any(getattr(args, name, None) is not None for name in ("attention_form", "factorised_pattern"))
     args.attention_normalizer = getattr(args, "attention_normalizer", None) or ("softmax" if form_given else "entmax15")
+    args.factorised_heads = getattr(args, "factorised_heads", None) or "interleaved"
     args.coword_dropout = getattr(args, "coword_dropout", None) or 0.0
     base_architecture(args)

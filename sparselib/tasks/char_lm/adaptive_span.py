@@ -1,13 +1,15 @@
 """Adaptive Attention Span (Sukhbaatar et al. 2019): every head learns how far back it looks."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from sparselib.attention import Normalizer, weights_of
 from sparselib.checks import at_least
-from sparselib.tasks.char_lm.recurrent import HeadProjections, RecurrentModel, distances, relative_shift
+from sparselib.predictors import RowWise
+from sparselib.tasks.char_lm.recurrent import HeadProjections, RecurrentModel, distances, kept_by, relative_shift
 
 
 class AdaptiveSpan(RecurrentModel):
@@ -30,6 +32,8 @@ class AdaptiveSpan(RecurrentModel):
         Over scores to which the log of the span mask has been added. ``softmax`` then is the paper's reweighted and
         renormalised softmax, and top-k softmax is what the code of Extremely Sparse Transformer does by selecting the
         largest reweighted weights and renormalising them.
+    forms : sequence of RowWise
+        Which of the positions within its span each layer attends to, one form per layer.
     """
 
     def __init__(
@@ -46,10 +50,12 @@ class AdaptiveSpan(RecurrentModel):
         initial_span: float,
         dropout: float,
         normalizer: Normalizer,
+        forms: Sequence[RowWise],
     ):
         at_least("maximal_span", maximal_span, 1)
         attentions = [
-            SpanAttention(dimension, heads, maximal_span, ramp, initial_span, normalizer) for _ in range(layers)
+            SpanAttention(dimension, heads, maximal_span, ramp, initial_span, normalizer, form)
+            for _, form in zip(range(layers), forms, strict=True)
         ]
         super().__init__(vocab_size, dimension, inner, attentions, memory_length=maximal_span, dropout=dropout)
         self.span_penalty = span_penalty
@@ -84,14 +90,22 @@ class SpanAttention(nn.Module):
     """Attention of heads that each have their own span."""
 
     def __init__(
-        self, dimension: int, heads: int, maximal_span: int, ramp: int, initial_span: float, normalizer: Normalizer
+        self,
+        dimension: int,
+        heads: int,
+        maximal_span: int,
+        ramp: int,
+        initial_span: float,
+        normalizer: Normalizer,
+        form: RowWise,
     ):
         super().__init__()
         at_least("ramp", ramp, 1)
         if not 0 <= initial_span <= 1:
             raise ValueError(f"initial_span must be a share of the maximal span, 0 to 1, got {initial_span}")
         self.project = HeadProjections(dimension, heads)
-        self.maximal_span, self.ramp, self.normalizer = maximal_span, ramp, normalizer
+        self.maximal_span, self.ramp = maximal_span, ramp
+        self.normalizer, self.form = normalizer, form
         # A share of S, as in the authors' code: a step of the optimiser then moves spans by many positions.
         self.share = nn.Parameter(torch.full((heads,), float(initial_span)))
 
@@ -107,7 +121,9 @@ class SpanAttention(nn.Module):
         visible = (mask > 0) & (distance >= 1) & (distance <= self.maximal_span)
         scores = (q @ k.mT + relative_shift(q @ positions[-keys:].mT)) * q.shape[-1] ** -0.5
         # m * exp(s) = exp(s + log m); where m is 0 the log is not taken, whose gradient would be NaN.
-        weights = weights_of(scores + mask.masked_fill(~visible, 1.0).log(), visible, self.normalizer)
+        scores = scores + mask.masked_fill(~visible, 1.0).log()
+        kept = kept_by(self.form, q, k, visible[None], scores, first=context.shape[1] - keys)
+        weights = weights_of(scores, kept, self.normalizer)
         return self.project.merge(weights @ v), weights
 
     def _reach(self) -> int:

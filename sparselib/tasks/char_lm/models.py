@@ -8,6 +8,7 @@ import torch
 
 from sparselib.checks import one_of
 from sparselib.entmax import entmax, topk_softmax
+from sparselib.predictors import RowWise, factorised, form
 from sparselib.storage import read_header, read_tensors, write_tensors
 from sparselib.tasks.char_lm.adaptive_span import AdaptiveSpan
 from sparselib.tasks.char_lm.data import Alphabet
@@ -25,24 +26,45 @@ def build_model(settings: Mapping[str, object], vocab_size: int, seed: int) -> R
     ----------
     settings : mapping
         ``{"architecture": "transformer_xl", "top_k": 8, ...}``, the rest being arguments of the class; a ``top_k`` of None is
-        softmax over all visible positions.
+        softmax over all visible positions. Attention is restricted further by ``"form": "Window", "budget": 16``, one of
+        ``sparselib.predictors.FORMS``, or by ``"factorised": {"pattern": "strided", "stride": 16}``, arguments of
+        ``sparselib.predictors.factorised``.
 
     Raises
     ------
     ValueError
-        If the architecture is unknown, ``top_k`` is below 1, or a size is out of range.
+        If the architecture or a form is unknown, ``top_k`` is below 1, a size out of range, or two of ``top_k``, ``form`` and
+        ``factorised`` are given.
     TypeError
         If an argument of the class is missing or misspelt.
     """
     sizes = dict(settings)
     architecture, top_k = str(sizes.pop("architecture", None)), sizes.pop("top_k")
     one_of("architecture", architecture, ARCHITECTURES)
+    forms = _forms(sizes.pop("form", None), sizes.pop("budget", None), sizes.pop("factorised", None), sizes["layers"])
+    if top_k is not None and forms is not None:
+        raise ValueError("top_k, form and factorised exclude each other: a model has one of them")
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k: {top_k} is below 1")
     normalizer = partial(entmax, alpha=1.0) if top_k is None else partial(topk_softmax, k=top_k)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return ARCHITECTURES[architecture](vocab_size, normalizer=normalizer, **sizes)
+        return ARCHITECTURES[architecture](
+            vocab_size, normalizer=normalizer, forms=forms or [form("Full", 1)] * sizes["layers"], **sizes
+        )
+
+
+def _forms(
+    name: str | None, budget: int | None, pattern: Mapping[str, object] | None, layers: int
+) -> list[RowWise] | None:
+    """A form for each layer, with random keys of its own; None if the settings name none."""
+    if name is not None and pattern is not None:
+        raise ValueError("form and factorised exclude each other: a model has one of them")
+    if (name is None) != (budget is None):
+        raise ValueError(f"form and budget belong together; got {name} and {budget}")
+    if pattern is not None:
+        return [factorised(**pattern, layer=layer) for layer in range(layers)]
+    return None if name is None else [form(name, budget, seed=layer) for layer in range(layers)]
 
 
 def save_model(path: str | Path, model: RecurrentModel, settings: Mapping[str, object], alphabet: Alphabet) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from sparselib.checks import at_least
+from sparselib.predictors import Rows, RowWise
 
 #: The inputs of every layer at the last positions, ``[B, <= M, d]`` each.
 Memory = list[Tensor]
@@ -114,6 +115,17 @@ class HeadProjections(nn.Module):
     def merge(self, tensor: Tensor) -> Tensor:
         """``[B, H, n, D] -> [B, n, H * D]``, projected."""
         return self.output(tensor.transpose(1, 2).flatten(2))
+
+
+def kept_by(form: RowWise, q: Tensor, k: Tensor, visible: Tensor, scores: Tensor, first: int = 0) -> Tensor:
+    """The visible pairs that an attention form keeps, from ``q [B, H, Q, D]``, ``k [B, H, K, D]`` and ``scores [B, H, Q, K]``.
+
+    Positions count from the oldest one in memory; ``first`` is that of the first key. ``visible`` and what is returned
+    broadcast to ``[B, H, Q, K]``.
+    """
+    of = torch.arange(first, first + k.shape[2], device=k.device)[None, None, None]
+    at = of[..., k.shape[2] - q.shape[2] :].mT
+    return form.pairs(Rows(q.detach(), k.detach(), visible, at, of, causal=True, scores=scores.detach()))
 
 
 def distances(queries: int, keys: int, device: torch.device) -> Tensor:

@@ -1,12 +1,14 @@
 """Transformer-XL (Dai et al. 2019): segment recurrence with relative positions, and any normaliser over the scores."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from sparselib.attention import Normalizer, weights_of
-from sparselib.tasks.char_lm.recurrent import HeadProjections, RecurrentModel, distances, relative_shift
+from sparselib.predictors import RowWise
+from sparselib.tasks.char_lm.recurrent import HeadProjections, RecurrentModel, distances, kept_by, relative_shift
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class TransformerXL(RecurrentModel):
     normalizer : callable
         From scores ``[..., K]``, the future masked by ``-inf``, to weights: ``softmax`` in the paper, top-k in its explicit
         sparse variant.
+    forms : sequence of RowWise
+        Which of the visible positions each layer attends to, one form per layer.
     """
 
     def __init__(
@@ -43,8 +47,11 @@ class TransformerXL(RecurrentModel):
         memory_length: int,
         dropout: float,
         normalizer: Normalizer,
+        forms: Sequence[RowWise],
     ):
-        attentions = [RelativeAttention(dimension, heads, normalizer) for _ in range(layers)]
+        attentions = [
+            RelativeAttention(dimension, heads, normalizer, form) for _, form in zip(range(layers), forms, strict=True)
+        ]
         super().__init__(vocab_size, dimension, inner, attentions, memory_length=memory_length, dropout=dropout)
         self.content_bias, self.place_bias = (nn.Parameter(torch.zeros(heads, 1, dimension // heads)) for _ in range(2))
 
@@ -59,18 +66,19 @@ class TransformerXL(RecurrentModel):
 class RelativeAttention(nn.Module):
     """Scores of content and of distance, each with a bias for all queries (Dai et al. 2019, section 3.3)."""
 
-    def __init__(self, dimension: int, heads: int, normalizer: Normalizer):
+    def __init__(self, dimension: int, heads: int, normalizer: Normalizer, form: RowWise):
         super().__init__()
         self.project = HeadProjections(dimension, heads)
         self.project_place = nn.Linear(dimension, dimension, bias=False)
-        self.normalizer = normalizer
+        self.normalizer, self.form = normalizer, form
 
     def forward(self, hidden: Tensor, context: Tensor, positions: RelativePositions) -> tuple[Tensor, Tensor]:
         q, k, v = self.project(hidden, context)
         place = self.project.split(self.project_place(positions.sinusoids)[None])
         scores = (q + positions.content) @ k.mT + relative_shift((q + positions.place) @ place.mT)
-        visible = distances(q.shape[2], k.shape[2], q.device) >= 0
-        weights = weights_of(scores * q.shape[-1] ** -0.5, visible, self.normalizer)
+        visible = distances(q.shape[2], k.shape[2], q.device)[None, None] >= 0
+        kept = kept_by(self.form, q, k, visible, scores)
+        weights = weights_of(scores * q.shape[-1] ** -0.5, kept, self.normalizer)
         return self.project.merge(weights @ v), weights
 
 

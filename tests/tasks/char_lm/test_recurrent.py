@@ -7,6 +7,7 @@ from characters import SPAN, XL, read, some_text, trained
 from sparselib.tasks.char_lm.models import build_model
 from sparselib.tasks.char_lm.recurrent import distances, relative_shift
 
+STRIDED = {"pattern": "strided", "stride": 4}
 MODELS = {"XL": XL, "XL, top 3": XL | {"top_k": 3}, "span": SPAN, "span, top 3": SPAN | {"top_k": 3}}
 
 
@@ -72,6 +73,11 @@ def test_shifting_equals_its_double_loop(queries, keys):
     [
         (XL | {"architecture": "lstm"}, "architecture must be one of transformer_xl, adaptive_span"),
         (XL | {"top_k": 0}, "top_k: 0 is below 1"),
+        (XL | {"form": "Window"}, "form and budget belong together"),
+        (XL | {"form": "Windows", "budget": 2}, "name must be one of Full, Block"),
+        (XL | {"top_k": 2, "form": "Window", "budget": 2}, "top_k, form and factorised exclude each other"),
+        (SPAN | {"factorised": STRIDED, "form": "Window", "budget": 2}, "form and factorised exclude each other"),
+        (SPAN | {"factorised": STRIDED | {"stride": 0}}, "stride must be at least 1"),
         (XL | {"memory_length": -1}, "memory_length must be at least 0"),
         (XL | {"heads": 3}, "dimension 16 is not a multiple of 3 heads"),
         (SPAN | {"maximal_span": 0}, "maximal_span must be at least 1"),
