@@ -25,10 +25,10 @@ results/demo/report.html: $(wildcard results/demo/claims.csv results/demo/figure
 	snakemake --cores 1 --quiet all --report $@
 
 test: lint
-	pytest -q tests
+	pytest -q --numprocesses $(CORES) --dist loadscope tests
 	snakemake --cores $(CORES) --quiet rules
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
-	pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
+	pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
 
 lint: env
 	ruff check .
