@@ -266,7 +266,7 @@ def test_settings_of_character_models_are_what_they_take():
     for branch in branches:
         own = branch["then"]["properties"].keys() - {"architecture", "top_k"}
         architecture = ARCHITECTURES[branch["if"]["properties"]["architecture"]["const"]]
-        taken = inspect.signature(architecture).parameters.keys() - {"vocab_size", "normalizer"}
+        taken = inspect.signature(architecture).parameters.keys() - {"vocab_size", "normalizer", "forms"}
         assert shared | own == taken
         assert set(branch["then"]["required"]) == taken - shared
     assert CHAR_LM["recipe"]["properties"].keys() == {field.name for field in fields(Recipe)}
