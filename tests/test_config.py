@@ -71,9 +71,9 @@ def at(profile: dict, path: list):
 
 
 def paths(value: object, path: tuple = ()) -> Iterator[list]:
-    """Paths of a profile and of everything in it."""
+    """Paths of a profile and of everything in it; of a list only the first item, since one rule holds for all of them."""
     yield list(path)
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     for key, inner in items:
         yield from paths(inner, (*path, key))
 
