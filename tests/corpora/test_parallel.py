@@ -96,7 +96,7 @@ def test_invalid_utf_8(tmp_path):
         read_parallel(tmp_path, "train", ("en",))
 
 
-@pytest.mark.parametrize("damage", [b"not gzip", gzip.compress(b"a\nb\n" * 100)[:-12]])
+@pytest.mark.parametrize("damage", [b"not gzip", gzip.compress(b"a\nb\n" * 100)[:-12]], ids=["no archive", "truncated"])
 def test_a_damaged_archive(tmp_path, damage):
     (tmp_path / "train.en.gz").write_bytes(damage)
     with pytest.raises(ValueError, match=r"train.en.gz: truncated or damaged"):
