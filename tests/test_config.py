@@ -280,6 +280,10 @@ def test_blocks_are_compared_at_the_papers_k_where_there_is_room(profile):
     assert sum(-(-settings["length"] // size) > 22 + MOST_FIXED_BLOCKS for size in blocks["sizes"]) >= 2
 
 
+def test_the_masked_lm_is_measured_where_figure_10_looks(profile):
+    assert 25 in profile["masked_lm"]["windows"]
+
+
 def test_translation_is_measured_where_its_figures_look(profile):
     settings = profile["translation"]
     assert {3, 11} <= set(settings["windows"])  # Figures 3, 11 and 12; Figures 8 and 9

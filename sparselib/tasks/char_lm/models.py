@@ -25,9 +25,9 @@ def build_model(settings: Mapping[str, object], vocab_size: int, seed: int) -> R
     Parameters
     ----------
     settings : mapping
-        ``{"architecture": "transformer_xl", "top_k": 8, ...}``, the rest being arguments of the class; a ``top_k`` of None is
-        softmax over all visible positions. Attention is restricted further by ``"form": "Window", "budget": 16``, one of
-        ``sparselib.predictors.FORMS``, or by ``"factorised": {"pattern": "strided", "stride": 16}``, arguments of
+        ``{"architecture": "transformer_xl", "top_k": 8, ...}``, the rest being arguments of the class; without ``top_k``, or
+        with None, softmax over all visible positions. ``"form": "Window", "budget": 16`` restricts attention further, to one of
+        ``sparselib.predictors.FORMS``, as does ``"factorised": {"pattern": "strided", "stride": 16}``, arguments of
         ``sparselib.predictors.factorised``.
 
     Raises
@@ -39,9 +39,10 @@ def build_model(settings: Mapping[str, object], vocab_size: int, seed: int) -> R
         If an argument of the class is missing or misspelt.
     """
     sizes = dict(settings)
-    architecture, top_k = str(sizes.pop("architecture", None)), sizes.pop("top_k")
+    architecture, top_k = str(sizes.pop("architecture", None)), sizes.pop("top_k", None)
     one_of("architecture", architecture, ARCHITECTURES)
-    forms = _forms(sizes.pop("form", None), sizes.pop("budget", None), sizes.pop("factorised", None), sizes["layers"])
+    layers = sizes.get("layers", 0)  # if missing, the class says so
+    forms = _forms(sizes.pop("form", None), sizes.pop("budget", None), sizes.pop("factorised", None), layers)
     if top_k is not None and forms is not None:
         raise ValueError("top_k, form and factorised exclude each other: a model has one of them")
     if top_k is not None and top_k < 1:
@@ -50,7 +51,7 @@ def build_model(settings: Mapping[str, object], vocab_size: int, seed: int) -> R
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return ARCHITECTURES[architecture](
-            vocab_size, normalizer=normalizer, forms=forms or [form("Full", 1)] * sizes["layers"], **sizes
+            vocab_size, normalizer=normalizer, forms=forms or [form("Full", 1)] * layers, **sizes
         )
 
 

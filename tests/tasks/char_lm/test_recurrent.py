@@ -90,6 +90,12 @@ def test_settings_out_of_range_are_named(settings, message):
         build_model(settings, 60, seed=0)
 
 
+def test_a_missing_size_is_named():
+    settings = {key: value for key, value in XL.items() if key not in ("layers", "top_k")}
+    with pytest.raises(TypeError, match="layers"):
+        build_model(settings, 60, seed=0)
+
+
 def test_building_leaves_the_global_generator_alone():
     state = torch.get_rng_state()
     first, second = build_model(XL, 60, seed=1), build_model(XL, 60, seed=1)
