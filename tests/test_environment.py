@@ -36,6 +36,11 @@ def test_the_lock_holds_every_package_that_is_asked_for():
     assert asked <= LOCK.keys()
 
 
+def test_the_lock_leaves_out_what_slows_every_notebook():
+    """jsonschema imports it if it is there, for one format that nothing here uses, and it compiles a grammar for seconds."""
+    assert "rfc3987-syntax" not in LOCK
+
+
 @pytest.mark.parametrize("command", ["environment.yml", "README.md"])
 def test_conda_users_are_told_the_same_fairseq(command):
     assert f"fairseq=={LOCK['fairseq']}" in (ROOT / command).read_text()
