@@ -42,11 +42,11 @@ POINT = ["seed", "method", "setting", "window"]
 
 
 def read_sweep(folder: Path) -> pd.DataFrame:
-    """The recall sweep of every seed and layer: a row per method, setting, window and head.
+    """The recall sweep of every seed: a row per layer, method, setting, window and head.
 
     Raises ``FileNotFoundError`` if there is none.
     """
-    paths = sorted((folder / "sweep").glob("seed*/layer*.parquet"))
+    paths = sorted((folder / "sweep").glob("seed*.parquet"))
     if not paths:
         raise FileNotFoundError(f"{folder / 'sweep'}: no table of the recall sweep; run the workflow first")
     return pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
@@ -57,14 +57,6 @@ def read_replaced(folder: Path) -> pd.DataFrame:
     paths = sorted((folder / "replaced").glob("seed*.csv"))
     if not paths:
         raise FileNotFoundError(f"{folder / 'replaced'}: no table of replaced graphs; run the workflow first")
-    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
-
-
-def read_layers(folder: Path) -> pd.DataFrame:
-    """Every ``layer*.csv`` of a folder, one below the other. Raises ``FileNotFoundError`` if there is none."""
-    paths = sorted(folder.glob("layer*.csv"))
-    if not paths:
-        raise FileNotFoundError(f"{folder}: no table of a layer; run the workflow first")
     return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
 
 

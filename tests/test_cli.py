@@ -59,9 +59,16 @@ def succeed(command: str, **options) -> None:
 
 
 def sweep(at: Path, output: str) -> None:
-    students = {"projection": at / "projection00", "centroids": at / "centroids00"}
     grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first_last"}
-    succeed("sweep", graphs=at / "graphs/valid/layer00.safetensors", **students, **grid, seed=1, output=at / output)
+    succeed("sweep", graphs=in_layers(at / "graphs/valid"), **students(at), **grid, seed=1, output=at / output)
+
+
+def students(at: Path) -> dict[str, list[Path]]:
+    return {"projection": in_layers(at / "projections"), "centroids": in_layers(at / "centroids")}
+
+
+def in_layers(folder: Path) -> list[Path]:
+    return [folder / f"layer{layer}.safetensors" for layer in LAYERS]
 
 
 @pytest.fixture(scope="module")
@@ -81,30 +88,21 @@ def results(tmp_path_factory) -> Path:
         graphs = {"tokens": at / f"tokens/{split}.safetensors", "output": at / f"graphs/{split}"}
         succeed("extract", **model, **graphs, sequences=8, seed=0)
     settings = {"dimension": 3, "batch_size": 4}
-    for layer in LAYERS:
-        fitted = at / f"graphs/train/layer{layer}.safetensors"
-        projection = at / f"projection{layer}"
-        succeed("project", graphs=fitted, settings=settings, seed=1, output=projection)
-        kmeans = {"methods": METHODS, "points": 100, "seed": 1, "output": at / f"centroids{layer}"}
-        succeed("cluster", graphs=fitted, projection=projection, **kmeans)
+    fitted = {"graphs": in_layers(at / "graphs/train"), "seed": 1}
+    succeed("project", **fitted, settings=settings, output=at / "projections")
+    kmeans = {"methods": METHODS, "points": 100, "output": at / "centroids"}
+    succeed("cluster", **fitted, projection=in_layers(at / "projections"), **kmeans)
     sweep(at, "sweep.parquet")
-    seen = {"graphs": at / "graphs/valid/layer00.safetensors", "tokens": valid}
+    seen = {"graphs": in_layers(at / "graphs/valid"), "tokens": valid}
     succeed("coreference", **seen, output=at / "coreference.csv")
-    students = {"projection": at / "projection00", "centroids": at / "centroids00"}
-    succeed("tags", **seen, **students, clusters=2, output=at / "tags.csv")
-    every = {kind: [at / f"{kind}{layer}" for layer in LAYERS] for kind in ("projection", "centroids")}
+    succeed("tags", **seen, **students(at), clusters=2, output=at / "tags.csv")
     grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first"}
-    succeed(
-        "replace", **model, **tokens, tokens=valid, **every, **grid, masking=MASKING, seed=1, output=at / "replaced.csv"
-    )
+    loaded = {**model, **tokens, "tokens": valid, "masking": MASKING}
+    succeed("replace", **loaded, **students(at), **grid, seed=1, output=at / "replaced.csv")
     block_size = {"block_size": 2, "blocks": BLOCKS, "seed": 1}
-    fitted = [at / f"graphs/train/layer{layer}.safetensors" for layer in LAYERS]
-    succeed("fit-blocks", graphs=fitted, settings=settings, points=100, **block_size, output=at / "blocks")
-    every = {
-        "projection": [at / f"blocks/projections/layer{layer}.safetensors" for layer in LAYERS],
-        "centroids": [at / f"blocks/centroids/layer{layer}.safetensors" for layer in LAYERS],
-    }
-    loaded = {**model, **tokens, "tokens": valid, **every, **block_size, "masking": MASKING}
+    chunks = {"settings": settings, "points": 100, "output": at / "blocks"}
+    succeed("fit-blocks", graphs=in_layers(at / "graphs/train"), **chunks, **block_size)
+    loaded |= {**students(at / "blocks"), **block_size}
     succeed("evaluate-blocks", **loaded, output=at / "blocks.csv")
     succeed("time-blocks", **loaded, repeats=2, output=at / "timed.csv")
     names = {"tokens": [train, valid], "name": ["seen", "held-out"]}
@@ -126,7 +124,8 @@ def test_tables_have_their_columns_and_no_gaps(results, name):
 
 def test_the_sweep_has_a_row_per_member_window_and_head(results):
     table = read(results / "sweep.parquet")
-    assert len(table) == 7 * 2 * 2
+    assert len(table) == 7 * 2 * 2 * 2
+    assert set(table["layer"]) == {0, 1}
     assert not table.duplicated([*POINT, "layer", "head"]).any()
     assert table[MEASURES].min().min() >= 0
     assert table[MEASURES].max().max() <= 1
@@ -282,3 +281,10 @@ def test_a_truncated_tensor_file_is_named_in_one_line(results, tmp_path):
     (tmp_path / "cut").write_bytes((results / "graphs/valid/layer00.safetensors").read_bytes()[:-50])
     settings = {"settings": {"dimension": 3}, "seed": 0, "output": tmp_path / "out"}
     assert_one_line(run("project", graphs=tmp_path / "cut", **settings), "cut: truncated")
+
+
+def test_a_student_too_few_is_named_in_one_line(results, tmp_path):
+    few = {"projection": in_layers(results / "projections")[:1], "centroids": in_layers(results / "centroids")}
+    result = run("sweep", graphs=in_layers(results / "graphs/valid"), **few, **GRID, seed=1, output=tmp_path / "out")
+    assert_one_line(result, "--projection: 1 files for the graphs of 2 layers")
+    assert list(tmp_path.iterdir()) == []

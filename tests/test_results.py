@@ -14,7 +14,6 @@ from sparselib.results import (
     read_block_times,
     read_blocks,
     read_characters,
-    read_layers,
     read_replaced,
     read_sweep,
     spans_at_bits,
@@ -112,25 +111,23 @@ def test_areas_under_other_scores_reach_down_to_the_worst_of_all():
     )
 
 
-def test_read_sweep_reads_every_seed_and_layer(tmp_path):
+def test_read_sweep_reads_every_seed(tmp_path):
     sweep = made_sweep()
-    for (seed, layer), rows in sweep.groupby(["seed", "layer"]):
-        path = tmp_path / "sweep" / f"seed{seed}" / f"layer{layer:02}.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(path, index=False)
+    (tmp_path / "sweep").mkdir()
+    for seed, rows in sweep.groupby("seed"):
+        rows.to_parquet(tmp_path / "sweep" / f"seed{seed}.parquet", index=False)
     order = ["seed", "layer", "method", "setting", "window", "head"]
     found, expected = (table.sort_values(order).reset_index(drop=True) for table in (read_sweep(tmp_path), sweep))
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
 
 
-def test_read_replaced_and_read_layers_put_one_file_below_the_other(tmp_path):
-    for folder, name in (("replaced", "seed"), ("tags", "layer")):
-        (tmp_path / folder).mkdir()
-        for number in (2, 0, 1):
-            pd.DataFrame({"number": [number] * 2}).to_csv(tmp_path / folder / f"{name}{number}.csv", index=False)
-    for table in (read_replaced(tmp_path), read_layers(tmp_path / "tags")):
-        assert table["number"].tolist() == [0, 0, 1, 1, 2, 2]
-        assert table.index.tolist() == [*range(6)]
+def test_read_replaced_puts_one_seed_below_the_other(tmp_path):
+    (tmp_path / "replaced").mkdir()
+    for number in (2, 0, 1):
+        pd.DataFrame({"number": [number] * 2}).to_csv(tmp_path / "replaced" / f"seed{number}.csv", index=False)
+    table = read_replaced(tmp_path)
+    assert table["number"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert table.index.tolist() == [*range(6)]
 
 
 @pytest.mark.parametrize(("read", "named"), [(read_sweep, "sweep"), (read_replaced, "replaced")])

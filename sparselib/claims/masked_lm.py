@@ -7,7 +7,7 @@ import pandas as pd
 
 from sparselib.claims.curves import BASELINES, areas, leads, like_the_window
 from sparselib.claims.finding import Finding, Test, registering
-from sparselib.results import over_heads, read_layers, read_replaced, read_sweep, spread
+from sparselib.results import over_heads, read_replaced, read_sweep, spread
 
 _FIRST = ("sparsefinder-distance", ["sparsefinder-kmeans", "routing", *BASELINES])
 _SECOND = ("sparsefinder-kmeans", ["routing", *BASELINES])
@@ -74,7 +74,7 @@ def _(folder: Path) -> Finding:
 
 @_claim("mlm-cluster-of-verbs-and-nouns")
 def _(folder: Path) -> Finding:
-    tags = read_layers(folder / "tags")
+    tags = pd.read_csv(folder / "tags.csv")
     if missing := {"VERB", "NOUN", "AUX"} - set(tags["tag"]):
         return Finding(None, [], f"the corpus has no tag {', '.join(sorted(missing))}")
     wide = tags.assign(cell=tags["side"] + " " + tags["tag"]).pivot_table(
@@ -88,5 +88,5 @@ def _(folder: Path) -> Finding:
 
 def coreference_head(folder: Path) -> pd.Series:
     """The head that gives most of its attention to coreferent tokens."""
-    heads = read_layers(folder / "coreference")
+    heads = pd.read_csv(folder / "coreference.csv")
     return heads.loc[heads["mass"].idxmax()]

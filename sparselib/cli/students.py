@@ -1,5 +1,6 @@
-"""Stages that learn from one layer's attention graphs and measure on them; the same for every task."""
+"""Stages that learn from the attention graphs of every layer and measure on them; the same for every task."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -7,11 +8,14 @@ import typer
 
 from sparselib.cli.options import json_object, stage
 
-Graphs = Annotated[Path, typer.Option(help="attention graphs of one layer")]
-ProjectionFile = Annotated[Path, typer.Option("--projection", help="projection of that layer")]
-CentroidsFile = Annotated[Path, typer.Option("--centroids", help="centroids of that layer")]
+Graphs = Annotated[list[Path], typer.Option(help="attention graphs, one file per layer, in order")]
+Projections = Annotated[list[Path], typer.Option("--projection", help="one per layer, in order")]
+Centroids = Annotated[list[Path], typer.Option("--centroids", help="one per layer, in order")]
 Methods = Annotated[dict, typer.Option(parser=json_object, help="the grid: {method: {predictor, arguments}}")]
+Tokens = Annotated[Path, typer.Option(help="sequences of the same split")]
 Seed = Annotated[int, typer.Option()]
+Folder = Annotated[Path, typer.Option(help="folder for one file per layer, named as its graphs")]
+Table = Annotated[Path, typer.Option(help="table of all layers")]
 
 
 def register(app: typer.Typer) -> None:
@@ -23,45 +27,51 @@ def project(
     graphs: Graphs,
     settings: Annotated[dict, typer.Option(parser=json_object, help="arguments of fit_projection")],
     seed: Seed,
-    output: Annotated[Path, typer.Option()],
+    output: Folder,
 ) -> None:
-    """Learn the projections of one layer."""
+    """Learn the projections of every layer."""
     from sparselib.graphs import open_graphs
     from sparselib.projections import fit_projection
 
-    with open_graphs(graphs) as layer:
-        projection, losses = fit_projection(layer, seed=seed, **settings)
-        projection.save(output, settings=settings, seed=seed, losses=losses, layer=layer.header["layer"])
+    for path in graphs:
+        with open_graphs(path) as layer:
+            projection, losses = fit_projection(layer, seed=seed, **settings)
+            header = {"settings": settings, "seed": seed, "losses": losses, "layer": layer.header["layer"]}
+        projection.save(output / path.name, **header)
 
 
 def cluster(
     graphs: Graphs,
-    projection: ProjectionFile,
+    projection: Projections,
     methods: Methods,
     points: Annotated[int, typer.Option(help="at most this many projected queries and keys per head")],
     seed: Seed,
-    output: Annotated[Path, typer.Option()],
+    output: Folder,
 ) -> None:
-    """Find the centroids of one layer, for every number of clusters in the grid."""
+    """Find the centroids of every layer, for every number of clusters in the grid."""
     from sparselib.centroids import fit_layer, save
     from sparselib.graphs import open_graphs
     from sparselib.projections import Projection
 
-    with open_graphs(graphs) as layer:
-        save(output, fit_layer(layer, Projection.load(projection), methods, points, seed), points=points, seed=seed)
+    for path, projected in _by_layer(graphs, projection=projection):
+        with open_graphs(path) as layer:
+            fitted = fit_layer(layer, Projection.load(projected), methods, points, seed)
+        save(output / path.name, fitted, points=points, seed=seed)
 
 
 def sweep(
     graphs: Graphs,
-    projection: ProjectionFile,
-    centroids: CentroidsFile,
+    projection: Projections,
+    centroids: Centroids,
     methods: Methods,
     window: Annotated[list[int], typer.Option(help="repeat for every window width; 0 is none")],
     global_tokens: Annotated[str, typer.Option(help="none, first or first_last")],
     seed: Seed,
-    output: Annotated[Path, typer.Option()],
+    output: Table,
 ) -> None:
-    """Recall and sparsity of every member of the grid with every window, on one layer."""
+    """Recall and sparsity of every member of the grid with every window, on every layer."""
+    import pandas as pd
+
     from sparselib.centroids import load
     from sparselib.graphs import open_graphs
     from sparselib.grids import expand
@@ -69,45 +79,52 @@ def sweep(
     from sparselib.storage import write_table
     from sparselib.sweep import sweep_layer
 
-    with open_graphs(graphs) as layer:
-        number = layer.header["layer"]
-        # Random patterns draw anew for every layer and sentence, and never share a draw between seeds.
-        first_seed = (seed * 1000 + number) * 100_000
-        table = sweep_layer(
-            layer, Projection.load(projection), load(centroids), expand(methods), window, global_tokens, first_seed
-        )
-    table.insert(0, "layer", number)
-    table.insert(0, "seed", seed)
-    write_table(output, table.assign(global_tokens=global_tokens))
+    members, tables = expand(methods), []
+    for path, projected, clustered in _by_layer(graphs, projection=projection, centroids=centroids):
+        with open_graphs(path) as layer:
+            number = layer.header["layer"]
+            # Random patterns draw anew for every layer and sentence, and never share a draw between seeds.
+            first_seed = (seed * 1000 + number) * 100_000
+            table = sweep_layer(
+                layer, Projection.load(projected), load(clustered), members, window, global_tokens, first_seed
+            )
+        table.insert(0, "layer", number)
+        tables.append(table)
+    every = pd.concat(tables, ignore_index=True)
+    every.insert(0, "seed", seed)
+    write_table(output, every.assign(global_tokens=global_tokens))
 
 
-def coreference(
-    graphs: Graphs,
-    tokens: Annotated[Path, typer.Option(help="sequences of the same split")],
-    output: Annotated[Path, typer.Option()],
-) -> None:
+def coreference(graphs: Graphs, tokens: Tokens, output: Table) -> None:
     """How much attention each head gives to coreferent tokens."""
+    import pandas as pd
+
     from sparselib.analysis import coreference_by_head
     from sparselib.corpora.blocks import KIND
     from sparselib.graphs import open_graphs
     from sparselib.storage import read_header, read_tensors, write_table
 
-    source = read_header(tokens, kind=KIND)["chain_source"]
-    with open_graphs(graphs) as layer:
-        table = coreference_by_head(layer, read_tensors(tokens, kind=KIND)["chains"])
-        table.insert(0, "layer", layer.header["layer"])
-    write_table(output, table.assign(chains=source))
+    chains, source = read_tensors(tokens, kind=KIND)["chains"], read_header(tokens, kind=KIND)["chain_source"]
+    tables = []
+    for path in graphs:
+        with open_graphs(path) as layer:
+            table = coreference_by_head(layer, chains)
+            table.insert(0, "layer", layer.header["layer"])
+        tables.append(table)
+    write_table(output, pd.concat(tables, ignore_index=True).assign(chains=source))
 
 
 def tags(
     graphs: Graphs,
-    tokens: Annotated[Path, typer.Option(help="sequences of the same split")],
-    projection: ProjectionFile,
-    centroids: CentroidsFile,
+    tokens: Tokens,
+    projection: Projections,
+    centroids: Centroids,
     clusters: Annotated[int, typer.Option(help="which k-means of the grid")],
-    output: Annotated[Path, typer.Option()],
+    output: Table,
 ) -> None:
     """How the parts of speech spread over the k-means clusters of each head."""
+    import pandas as pd
+
     from sparselib.analysis import tags_over_clusters
     from sparselib.centroids import load
     from sparselib.corpora.blocks import KIND
@@ -115,14 +132,20 @@ def tags(
     from sparselib.projections import Projection
     from sparselib.storage import read_header, read_tensors, write_table
 
-    header = read_header(tokens, kind=KIND)
-    with open_graphs(graphs) as layer:
-        table = tags_over_clusters(
-            layer,
-            Projection.load(projection),
-            load(centroids)[f"kmeans-{clusters}"],
-            read_tensors(tokens, kind=KIND)["tags"],
-            header["tag_names"],
-        )
-        table.insert(0, "layer", layer.header["layer"])
-    write_table(output, table.assign(tags=header["tag_source"]))
+    header, tagged = read_header(tokens, kind=KIND), read_tensors(tokens, kind=KIND)["tags"]
+    tables = []
+    for path, projected, clustered in _by_layer(graphs, projection=projection, centroids=centroids):
+        with open_graphs(path) as layer:
+            kmeans = load(clustered)[f"kmeans-{clusters}"]
+            table = tags_over_clusters(layer, Projection.load(projected), kmeans, tagged, header["tag_names"])
+            table.insert(0, "layer", layer.header["layer"])
+        tables.append(table)
+    write_table(output, pd.concat(tables, ignore_index=True).assign(tags=header["tag_source"]))
+
+
+def _by_layer(graphs: list[Path], **students: list[Path]) -> Iterator[tuple[Path, ...]]:
+    """The files of one layer after the other. Raises ``ValueError`` if an option has more or fewer files than layers."""
+    for name, files in students.items():
+        if len(files) != len(graphs):
+            raise ValueError(f"--{name}: {len(files)} files for the graphs of {len(graphs)} layers")
+    return zip(graphs, *students.values(), strict=True)

@@ -49,7 +49,7 @@ def write_world(
              "sparsity": sparsity, "precision": 0.5, "exact": 0.5, "empty_rows": 0.0, "gold_sparsity": gold_sparsity}
             for method, level in levels.items() for head, shift in ((0, other_head), (1, -other_head))
         )  # fmt: skip
-        write(sweep, folder / "sweep" / f"seed{seed}" / "layer00.parquet")
+        write(sweep, folder / "sweep" / f"seed{seed}.parquet")
         levels = LEVELS | (perplexity or {} if changed else {})
         nats = {"full": 2.0, "gold graph": 2.0 + (gap if changed else 0)} | {m: 4 - x for m, x in levels.items()}
         replaced = pd.DataFrame(
@@ -60,13 +60,13 @@ def write_world(
     heads = pd.DataFrame(
         {"layer": 0, "head": [0, 1], "mass": [0.1, 0.2], "chance": 0.05, "tokens": 9, "chains": "gold"}
     )
-    write(heads, folder / "coreference" / "layer00.csv")
+    write(heads, folder / "coreference.csv")
     cells = {cell: share for cell, share in (SHARES | (shares or {})).items() if share is not None}
     tags = pd.DataFrame(
         {"layer": 0, "side": cell.split()[0], "head": 0, "tag": cell.split()[1], "cluster": cluster, "share": value}
         for cell, share in cells.items() for cluster, value in ((0, share), (1, 1 - share))
     )  # fmt: skip
-    write(tags, folder / "tags" / "layer00.csv")
+    write(tags, folder / "tags.csv")
 
 
 def write(table, path):

@@ -41,7 +41,7 @@ def write_world(folder, changes=None, *, pair="en-fr", last_seed_only=False, gap
                  "sparsity": sparsity, "precision": precision if changed else 0.2, "exact": 0.5, "empty_rows": 0.0,
                  "gold_sparsity": GOLD} for method, setting, sparsity, recall, _ in rows
             )  # fmt: skip
-            write(sweep, folder / this / "sweep" / f"seed{seed}" / "layer00.parquet")
+            write(sweep, folder / this / "sweep" / f"seed{seed}.parquet")
             own = [("full", "{}", 0.0, 1.0, 0.0), ("gold graph", "{}", GOLD, 1.0, gap if changed else 0.0)]
             replaced = pd.DataFrame(
                 {"seed": seed, "method": method, "setting": setting, "window": 0, "bleu": 30.0 - loss, "recall": recall,

@@ -1,36 +1,41 @@
 """What the heads of the masked language model attend to, and what their clusters hold."""
 
+VALID_GRAPHS = expand(
+    f"{MASKED_LM}/graphs/valid/layer{{layer}}.safetensors", layer=MASKED_LM_LAYERS
+)
+
 
 rule coreference:
     input:
         code=modules("analysis"),
-        graphs=f"{MASKED_LM}/graphs/valid/layer{{layer}}.safetensors",
+        graphs=VALID_GRAPHS,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
     output:
-        f"{MASKED_LM}/coreference/layer{{layer}}.csv",
+        f"{MASKED_LM}/coreference.csv",
     log:
-        f"{RESULTS}/logs/coreference/layer{{layer}}.log",
+        f"{RESULTS}/logs/coreference.log",
     conda:
         "../../environment.yml"
     shell:
-        "sparselib coreference --graphs {input.graphs} --tokens {input.tokens} --output {output} 2>&1 | tee {log}"
+        "sparselib coreference $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens} --output {output} 2>&1 | tee {log}"
 
 
 rule tags:
     input:
         code=modules("analysis"),
-        graphs=f"{MASKED_LM}/graphs/valid/layer{{layer}}.safetensors",
+        graphs=VALID_GRAPHS,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
-        projection=f"{MASKED_LM}/projections/seed{SEEDS[0]}/layer{{layer}}.safetensors",
-        centroids=f"{MASKED_LM}/centroids/seed{SEEDS[0]}/layer{{layer}}.safetensors",
+        projections=f"{MASKED_LM}/projections/seed{SEEDS[0]}",
+        centroids=f"{MASKED_LM}/centroids/seed{SEEDS[0]}",
     output:
-        f"{MASKED_LM}/tags/layer{{layer}}.csv",
+        f"{MASKED_LM}/tags.csv",
     log:
-        f"{RESULTS}/logs/tags/layer{{layer}}.log",
+        f"{RESULTS}/logs/tags.log",
     conda:
         "../../environment.yml"
     params:
         clusters=SETTINGS["tag_clusters"],
     shell:
-        "sparselib tags --graphs {input.graphs} --tokens {input.tokens} --projection {input.projection}"
-        " --centroids {input.centroids} --clusters {params.clusters} --output {output} 2>&1 | tee {log}"
+        "sparselib tags $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens}"
+        " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
+        " --clusters {params.clusters} --output {output} 2>&1 | tee {log}"

@@ -101,14 +101,8 @@ rule replace:
         model=rules.train_masked_lm.output.model,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
-        projections=expand(
-            f"{MASKED_LM}/projections/seed{{{{seed}}}}/layer{{layer}}.safetensors",
-            layer=MASKED_LM_LAYERS,
-        ),
-        centroids=expand(
-            f"{MASKED_LM}/centroids/seed{{{{seed}}}}/layer{{layer}}.safetensors",
-            layer=MASKED_LM_LAYERS,
-        ),
+        projections=f"{MASKED_LM}/projections/seed{{seed}}",
+        centroids=f"{MASKED_LM}/centroids/seed{{seed}}",
     output:
         f"{MASKED_LM}/replaced/seed{{seed}}.csv",
     log:
@@ -124,6 +118,6 @@ rule replace:
         masking=json.dumps(SETTINGS["evaluation"]),
     shell:
         "sparselib replace --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --tokens {input.tokens}"
-        " $(printf ' --projection %s' {input.projections}) $(printf ' --centroids %s' {input.centroids})"
+        " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens}"
         " --masking {params.masking:q} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"

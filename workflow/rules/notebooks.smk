@@ -9,15 +9,15 @@ FIGURES = {
 }
 TABLES, MEASURED = {}, []
 if "masked_lm" in config:
-    SWEEPS = measured("masked_lm", "sweep/seed{seed}/layer{layer}.parquet")
+    SWEEPS = measured("masked_lm", "sweep/seed{seed}.parquet")
     REPLACED = measured("masked_lm", "replaced/seed{seed}.csv")
-    COREFERENCE = measured("masked_lm", "coreference/layer{layer}.csv")
-    TAGS = measured("masked_lm", "tags/layer{layer}.csv")
+    COREFERENCE = [f"{MASKED_LM}/coreference.csv"]
+    TAGS = [f"{MASKED_LM}/tags.csv"]
     GRAPHS = measured("masked_lm", "graphs/{split}/layer{layer}.safetensors")
     TOKENS = measured("masked_lm", "tokens/{split}.safetensors")
     STUDENTS = [
-        *measured("masked_lm", "projections/seed{seed}/layer{layer}.safetensors"),
-        *measured("masked_lm", "centroids/seed{seed}/layer{layer}.safetensors"),
+        *measured("masked_lm", "projections/seed{seed}"),
+        *measured("masked_lm", "centroids/seed{seed}"),
     ]
     PERPLEXITY = [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"]
     FIGURES |= {
@@ -51,7 +51,7 @@ if "masked_lm" in config:
 if PAIRS:
     MT_MEASURED = {
         pair: [
-            *measured(f"translation/{pair}", "sweep/seed{seed}/layer{layer}.parquet"),
+            *measured(f"translation/{pair}", "sweep/seed{seed}.parquet"),
             *measured(f"translation/{pair}", "replaced/seed{seed}.csv"),
             f"{TRANSLATION}/{pair}/bleu.csv",
         ]

@@ -189,16 +189,8 @@ rule decode:
         model=rules.train_translation.output.model,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
-        projections=expand(
-            f"{PAIR}/projections/seed{{{{seed}}}}/layer{{layer}}.safetensors",
-            layer=layers(f"translation/{PAIRS[0]}"),
-            allow_missing=True,
-        ),
-        centroids=expand(
-            f"{PAIR}/centroids/seed{{{{seed}}}}/layer{{layer}}.safetensors",
-            layer=layers(f"translation/{PAIRS[0]}"),
-            allow_missing=True,
-        ),
+        projections=f"{PAIR}/projections/seed{{seed}}",
+        centroids=f"{PAIR}/centroids/seed{{seed}}",
     output:
         f"{PAIR}/replaced/seed{{seed}}.csv",
     log:
@@ -217,7 +209,7 @@ rule decode:
     shell:
         "sparselib decode --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
         " --sentences {params.sentences} --beam {params.beam} --words {params.words}"
-        " $(printf ' --projection %s' {input.projections}) $(printf ' --centroids %s' {input.centroids})"
+        " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens} --seed {wildcards.seed}"
         " --output {output} 2>&1 | tee {log}"
 
