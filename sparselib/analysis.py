@@ -5,8 +5,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from sparselib.attention import attention_weights
 from sparselib.graphs import LayerGraphs
+from sparselib.masked_attention import attention_weights
 from sparselib.predictors import Clustering
 from sparselib.projections import Projection
 

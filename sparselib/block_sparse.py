@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from sparselib.entmax import entmax, entmax15, sparsemax
+from sparselib.normalizers import entmax, entmax15, sparsemax
 
 
 def alpha_of(normalizer: object) -> float:

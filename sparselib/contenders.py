@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn.attention import flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-from sparselib.attention import attention
 from sparselib.block_graph import PredictedBlocks
 from sparselib.checks import at_least
 from sparselib.chunks import Chunks
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.masked_attention import attention
 from sparselib.predictors import ClusteredBlocks
 from sparselib.projections import Projection
 

@@ -1,4 +1,4 @@
-"""alpha-entmax of rows, each with an alpha of its own between 1 and 2: what ``sparselib.entmax.entmax`` computes with."""
+"""alpha-entmax of rows, each with an alpha of its own between 1 and 2: what ``sparselib.normalizers.entmax`` computes with."""
 
 import torch
 from torch import Tensor

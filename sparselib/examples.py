@@ -12,10 +12,10 @@ from torch import Tensor
 from sparselib import centroids as centroid_files
 from sparselib import masks
 from sparselib.analysis import coreferent_pairs
-from sparselib.attention import attention_weights
 from sparselib.corpora.blocks import KIND
 from sparselib.graph_mask import combine
 from sparselib.graphs import open_graphs
+from sparselib.masked_attention import attention_weights
 from sparselib.projections import Projection
 from sparselib.storage import read_tensors
 

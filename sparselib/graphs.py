@@ -22,7 +22,7 @@ from safetensors import safe_open
 from torch import Tensor
 from torch.nn.functional import pad
 
-from sparselib.attention import gold_graph
+from sparselib.masked_attention import gold_graph
 from sparselib.predictors.visible import visible_pairs
 from sparselib.storage import FormatError, encode_header, open_tensors, replacing
 

@@ -1,13 +1,12 @@
 """Reading what the workflow has measured, and reducing it to the curves that figures and claims are about."""
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from sparselib.metrics import hypervolume, pareto_front
-from sparselib.predictors import FORMS
-from sparselib.tasks.char_lm.evaluation import span_at
+from sparselib.fronts import hypervolume, pareto_front
 
 #: Tables and figures name the methods so, in this order: Sparsefinder's, learned baselines, fixed baselines.
 METHODS = {
@@ -27,6 +26,8 @@ BLOCK_METHODS = {
     "bigbird": "BigBird, entmax",
     "bigbird-softmax": "BigBird, softmax",
 }
+#: Attention forms as the published tables name them, in their order.
+FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k", "Top-k OOW"]
 #: Character models as the published tables name them, in their order.
 CHARACTER_MODELS = {
     "block": "Transformer block",
@@ -151,6 +152,24 @@ def spans_at_bits(logs: pd.DataFrame) -> pd.DataFrame:
     spans = {run: [span_at(log, bits) for bits in levels] for run, log in runs.items()}
     table = pd.DataFrame.from_dict(spans, orient="index", columns=levels)
     return table.set_axis(pd.MultiIndex.from_tuples(table.index, names=["model", "seed"]))
+
+
+def span_at(log: pd.DataFrame, bits: float) -> float:
+    """The mean span at which validation first came down to ``bits`` per character (a cell of Table 4).
+
+    Between two lines of the log it is interpolated linearly, as the published cells are; NaN if it never came down so far.
+
+    Parameters
+    ----------
+    log : table with ``valid_bits`` and ``mean_span``, in the order of training
+    """
+    reached = np.flatnonzero(log["valid_bits"].to_numpy() <= bits)
+    if len(reached) == 0:
+        return math.nan
+    after = reached[0]
+    lines = log.iloc[max(0, after - 1) : after + 1]
+    # np.interp wants rising abscissae, and bits fall here: the line before is above `bits`, the line after is not.
+    return float(np.interp(-bits, -lines["valid_bits"], lines["mean_span"]))
 
 
 def at_every_count(table: pd.DataFrame) -> pd.DataFrame:

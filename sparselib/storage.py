@@ -1,5 +1,7 @@
 """Files that are whole or not there: atomic writes, and tensors with a header that says what they are."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -9,12 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
-import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
+
+# torch is imported where tensors are written, or a GPU is asked for its name: reading a table need not wait for it.
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class FormatError(ValueError):
@@ -53,6 +57,8 @@ def write_table(path: str | Path, table: pd.DataFrame) -> None:
 
 def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **header: object) -> None:
     """Save tensors as safetensors with a header: ``kind`` names the stage, the rest is plain JSON."""
+    from safetensors.torch import save_file
+
     with replacing(path) as temporary:
         save_file(
             {name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, encode_header(kind, header)
@@ -110,6 +116,8 @@ def provenance() -> dict[str, str]:
 
 def hardware() -> str:
     """The accelerator if there is one, else the processor and its number of cores."""
+    import torch
+
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     try:

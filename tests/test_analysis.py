@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparselib.analysis import coreference_by_head, coreferent_pairs, mentions, tags_over_clusters
-from sparselib.attention import attention_weights
+from sparselib.masked_attention import attention_weights
 from sparselib.projections import Projection
 
 TAGS = ["NOUN", "VERB", "DET"]

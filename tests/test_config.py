@@ -347,7 +347,7 @@ def test_tasks_can_be_left_out_but_not_all():
 
 
 JOBS = {"masked_lm": "train_masked_lm", "translation": "train_translation", "char_lm": "train_characters"}
-JOBS |= {"forms": "train_form", "normalizer_speed": "normalizer_speed", "scaling": "scaling"}
+JOBS |= {"forms": "train_forms_sentences_fr_en_0", "normalizer_speed": "normalizer_speed", "scaling": "scaling"}
 
 
 @pytest.mark.parametrize(

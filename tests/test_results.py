@@ -1,10 +1,15 @@
 """From rows to curves: means over heads and seeds, fronts and the areas under them, on tables small enough to do by hand."""
 
+import math
+import subprocess
+import sys
 from itertools import product
 
 import pandas as pd
 import pytest
 
+from sparselib import results
+from sparselib.predictors import FORMS
 from sparselib.results import (
     at_every_count,
     front,
@@ -16,6 +21,7 @@ from sparselib.results import (
     read_characters,
     read_replaced,
     read_sweep,
+    span_at,
     spans_at_bits,
     spread,
 )
@@ -207,3 +213,19 @@ def test_spans_are_compared_down_to_the_last_tenth_that_every_run_reached(tmp_pa
     assert table.index.tolist() == [("adaptive-span", 0), ("adaptive-span-top-8", 0)]
     assert table.loc[("adaptive-span-top-8", 0), table.columns[-1]] == pytest.approx(10 + 10 * (2 - last))
     assert table.notna().all(axis=None)
+
+
+@pytest.mark.parametrize(("bits", "span"), [(2.5, 10), (2.0, 10), (1.75, 15), (1.5, 20), (1.2, 36), (1.0, math.nan)])
+def test_spans_are_read_between_the_lines_of_the_log(bits, span):
+    """At the first crossing, even if bits rise again later."""
+    log = pd.DataFrame({"valid_bits": [2.0, 1.5, 1.6, 1.1], "mean_span": [10.0, 20.0, 20.0, 40.0]})
+    assert span_at(log, bits) == pytest.approx(span, nan_ok=True)
+
+
+def test_forms_are_named_as_the_predictors_are():
+    assert results.FORMS == list(FORMS)
+
+
+def test_reading_tables_and_the_command_line_do_not_wait_for_torch():
+    modules = "sparselib.cli, sparselib.claims, sparselib.paths, sparselib.plots, sparselib.results, sparselib.storage"
+    subprocess.run([sys.executable, "-c", f"import sys, {modules}; assert 'torch' not in sys.modules"], check=True)

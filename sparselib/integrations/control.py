@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sparselib.attention import Normalizer, attention_weights
 from sparselib.block_sparse import alpha_of, token_rules
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.masked_attention import Normalizer, attention_weights
 
 #: From (layer, q ``[B, H, Q, D]``, k ``[B, H, K, D]``, visible ``[B, 1, Q, K]``) to the graph to use, ``Bool[B, H, Q, K]``.
 Graph = Callable[[int, Tensor, Tensor, Tensor], Tensor]

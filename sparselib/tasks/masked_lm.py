@@ -23,9 +23,9 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
-from sparselib.attention import Normalizer
-from sparselib.entmax import entmax15
 from sparselib.integrations.huggingface import AttentionControl, use_attention
+from sparselib.masked_attention import Normalizer
+from sparselib.normalizers import entmax15
 from sparselib.storage import replacing
 
 IGNORED = -100

@@ -11,12 +11,12 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import PreTrainedModel
 
-from sparselib.attention import attention, gold_graph
 from sparselib.block_graph import PredictedBlocks, unite
 from sparselib.chunks import Chunks
 from sparselib.integrations.control import BlockGraph
 from sparselib.integrations.huggingface import AttentionControl
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.masked_attention import attention, gold_graph
 from sparselib.masks.fixed_blocks import MOST_FIXED_BLOCKS
 from sparselib.predictors import ClusteredBlocks, NearestBlocks, RandomBlocks
 from sparselib.projections import Projection

@@ -12,11 +12,11 @@ from tqdm import tqdm
 from transformers import DataCollatorForLanguageModeling, PreTrainedModel, PreTrainedTokenizerFast
 
 from sparselib import metrics
-from sparselib.attention import gold_graph
 from sparselib.graph_mask import combine
 from sparselib.graphs import writing_graphs
 from sparselib.grids import Member
 from sparselib.integrations.huggingface import AttentionControl
+from sparselib.masked_attention import gold_graph
 from sparselib.projections import Projection
 from sparselib.tasks.masked_lm import IGNORED, check_length, masked_loss
 from sparselib.tasks.ngram import Bigram, unigram_log_probabilities

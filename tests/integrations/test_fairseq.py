@@ -11,10 +11,10 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
-from sparselib.entmax import entmax15
 from sparselib.integrations.fairseq.normalizers import PACKAGES, SMALLEST_ALPHA, LearnedEntmax, normalizer_of
 from sparselib.integrations.fairseq.transformer import SparseTransformer, drop_words, sparse_transformer
 from sparselib.masks import HEAD_COMBINATIONS
+from sparselib.normalizers import entmax15
 from sparselib.predictors import FORMS
 
 WORDS = 40

@@ -23,10 +23,10 @@ from transformers import (
     RobertaModel,
 )
 
-from sparselib.attention import attention_weights, gold_graph
-from sparselib.entmax import entmax15
 from sparselib.integrations.huggingface import use_attention
 from sparselib.kernels import BlockMask
+from sparselib.masked_attention import attention_weights, gold_graph
+from sparselib.normalizers import entmax15
 
 HEADS, LENGTH, PADDED = 4, 9, 6
 BOTH = {"vocab_size": 50, "max_position_embeddings": 40}

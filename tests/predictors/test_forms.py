@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparselib import masks
-from sparselib.attention import attention
-from sparselib.entmax import topk_softmax
+from sparselib.masked_attention import attention
+from sparselib.normalizers import topk_softmax
 from sparselib.predictors import FORMS, Positions, form
 
 SEED = 7

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 pytest.importorskip("sparselib.integrations.fairseq")
-from sparselib.attention import gold_graph
 from sparselib.corpora.parallel import write_parallel
 from sparselib.graphs import open_graphs
+from sparselib.masked_attention import gold_graph
 from sparselib.predictors.forms import TopKOutOfWindow
 from sparselib.tasks.translation.data import binarize
 from sparselib.tasks.translation.evaluation import evaluate_replaced, extract_decoder_graphs, score, to_text

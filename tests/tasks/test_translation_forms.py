@@ -163,23 +163,35 @@ def test_cross_attention_is_that_of_the_model(translator):
 def test_the_stages_from_the_grammar_to_the_tables(tmp_path):
     source = {"source": "grammar", "sentences": {"train": 40, "valid": 8, "test": 6}, "seed": 3}
     pair = ["--from", "fr", "--to", "en"]
-    corpus, data, output = (str(tmp_path / name) for name in ("corpus", "data", "output"))
+    corpus, data, output = str(tmp_path / "corpus"), str(tmp_path / "data"), tmp_path / "output"
     splits = [word for split in ("train", "valid", "test") for word in ("--split", split)]
     languages = ["--language", "fr", "--language", "en"]
     run("parallel-corpus", "--source", json.dumps(source), *splits, *languages, "--align", "test", "--output", corpus)
     run("binarize", "--corpus", corpus, *pair, *splits, "--words", "spaces", "--merges", "50", "--output", data)
     given = ["--references", f"{corpus}/test.en", "--alignment", f"{corpus}/test.alignment", "--beam", "2"]
     model = ["--architecture", json.dumps(ARCHITECTURE), "--training", json.dumps(TRAINING | {"max_update": 2})]
-    form = ["--form", "Top-k", "--budget", "2", "--seed", "0", "--words", "spaces"]
-    run("train-form", "--data", data, *pair, *given, *model, *form, "--output", output)
-    measured = pd.read_csv(f"{output}/measured.csv")
-    assert measured["tested_with"].tolist() == ["Top-k", "Full"]
-    assert (measured["attended_cross"].iloc[0], measured["budget"].iloc[0]) == (2, 2)
-    cross = pd.read_csv(f"{output}/cross_attention.csv")
+    cells = [
+        {"name": "first", "form": "Top-k", "budget": 2, "seed": 0},
+        {"name": "again", "form": "Top-k", "budget": 2, "seed": 0},
+        {"name": "full", "form": "Full", "budget": None, "seed": 0},
+    ]
+    asked = [word for cell in cells for word in ("--cell", json.dumps(cell))]
+    run("train-forms", "--data", data, *pair, *given, *model, *asked, "--words", "spaces", "--output", str(output))
+    measured = {cell["name"]: pd.read_csv(output / cell["name"] / "measured.csv") for cell in cells}
+    assert measured["first"]["tested_with"].tolist() == ["Top-k", "Full"]
+    assert (measured["first"]["attended_cross"].iloc[0], measured["first"]["budget"].iloc[0]) == (2, 2)
+    assert measured["full"]["tested_with"].tolist() == ["Full"]
+    # What a job has trained before leaves no trace in the next model.
+    pd.testing.assert_frame_equal(measured["first"], measured["again"], check_exact=True)
+    models = [torch.load(output / name / "model.pt", weights_only=True)["model"] for name in ("first", "again")]
+    # fairseq's positions keep a tensor that is never filled, to know their device by.
+    weights = [name for name in models[0] if not name.endswith("_float_tensor")]
+    assert all(torch.equal(models[0][name], models[1][name]) for name in weights)
+    cross = pd.read_csv(output / "first/cross_attention.csv")
     assert cross["layer"].tolist() == [0, 1]
     assert cross["aligned_words"].between(0, 1).all()
-    header = read_header(f"{output}/map.safetensors", kind="cross-attention map")
-    assert read_tensors(f"{output}/map.safetensors", kind="cross-attention map")["weights"].shape[2:] == (
+    header = read_header(output / "first/map.safetensors", kind="cross-attention map")
+    assert read_tensors(output / "first/map.safetensors", kind="cross-attention map")["weights"].shape[2:] == (
         len(header["target_words"]),
         len(header["source_words"]),
     )

@@ -10,8 +10,8 @@ from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 
 from sparselib import masks
-from sparselib.attention import gold_graph
 from sparselib.integrations.fairseq.transformer import SparseTransformer, sparse_transformer
+from sparselib.masked_attention import gold_graph
 from sparselib.predictors import Clustering, Distance, Hashing, Quantization, Routing, TopK
 from sparselib.predictors.pattern import BigBird, Longformer, Nothing
 from sparselib.projections import Projection

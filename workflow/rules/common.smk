@@ -60,22 +60,40 @@ def corpus_of(section, wildcards):
     return json.dumps(section["corpus"][f"{wildcards.source}-{wildcards.target}"])
 
 
-def word_alignment_is_known(section, wildcards):
+def word_alignment_is_known(section, pair):
     """Whether a corpus says which words of its sentences are translations of each other."""
-    grammar = '"source": "grammar"' in corpus_of(section, wildcards)
-    return grammar and "block_words" not in section
+    return (
+        section["corpus"][pair]["source"] == "grammar" and "block_words" not in section
+    )
 
 
 def form_cells(runs):
-    """What is trained, by the name of its folder: options that name the attention form, its budget and the seed."""
-    cells = {}
+    """What is trained: the attention form, its budget, the seed, and the name of its folder."""
+    cells = []
     for run in runs:
         for form, budget, seed in product(run["forms"], run["budgets"], run["seeds"]):
-            name, options = form.lower().replace(" ", "-"), f"--form '{form}'"
-            if form != "Full":
-                name, options = f"{name}_k{budget}", f"{options} --budget {budget}"
-            cells[f"{name}_seed{seed}"] = f"{options} --seed {seed}"
+            name, budget = form.lower().replace(" ", "-"), (
+                None if form == "Full" else budget
+            )
+            name = (
+                f"{name}_seed{seed}"
+                if budget is None
+                else f"{name}_k{budget}_seed{seed}"
+            )
+            cell = {"name": name, "form": form, "budget": budget, "seed": seed}
+            cells += [] if cell in cells else [cell]
     return cells
+
+
+def form_jobs(forms):
+    """Unit, its section, language pair, number and cells of every job that trains translators with attention forms."""
+    return [
+        (unit, section, pair, number, cells[start : start + section["models_per_job"]])
+        for unit, section in forms.items()
+        for cells in [form_cells(section["runs"])]
+        for pair in section["corpus"]
+        for number, start in enumerate(range(0, len(cells), section["models_per_job"]))
+    ]
 
 
 def windows(widths):

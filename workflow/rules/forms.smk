@@ -5,19 +5,24 @@ FORM_DATA = f"{RESULTS}/forms/{{unit}}/{{source}}-{{target}}"
 FORM_LOGS = f"{RESULTS}/logs/forms/{{unit}}/{{source}}-{{target}}"
 
 
-CELLS = {unit: form_cells(section["runs"]) for unit, section in FORMS.items()}
+FORM_FILES = [
+    "model.pt",
+    "training.csv",
+    "training.json",
+    "measured.csv",
+    "cross_attention.csv",
+    "map.safetensors",
+]
 FORM_MEASURED = [
-    f"{RESULTS}/forms/{unit}/{pair}/{cell}/{table}.csv"
-    for unit, section in FORMS.items()
-    for pair in section["corpus"]
-    for cell in CELLS[unit]
+    f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}.csv"
+    for unit, section, pair, number, cells in form_jobs(FORMS)
+    for cell in cells
     for table in ("measured", "cross_attention")
 ]
 
 
 wildcard_constraints:
     unit="sentences|documents",
-    cell="[a-z-]+_(k[0-9]+_)?seed[0-9]+",
     source="[a-z]+",
     target="[a-z]+",
 
@@ -69,54 +74,62 @@ rule form_binarize:
         " --words {params.words} --merges {params.merges} --output {output.data} 2>&1 | tee {log}"
 
 
-rule train_form:
-    input:
-        code=modules(
-            "tasks/translation/training",
-            "tasks/translation/forms",
-            "tasks/translation/cross_attention",
-            "tasks/translation/evaluation",
-            "tasks/translation/model",
-            "attention",
-            "entmax",
-            "integrations/control",
-            "integrations/fairseq/attention",
-            "integrations/fairseq/normalizers",
-            "integrations/fairseq/transformer",
-            "integrations/forms",
-            "predictors/draws",
-            "predictors/forms",
-            "predictors/rows",
-            "predictors/topk",
-        ),
-        corpus=rules.form_corpus.output.corpus,
-        data=rules.form_binarize.output.data,
-    output:
-        model=f"{FORM_DATA}/{{cell}}/model.pt",
-        log=f"{FORM_DATA}/{{cell}}/training.csv",
-        summary=f"{FORM_DATA}/{{cell}}/training.json",
-        measured=f"{FORM_DATA}/{{cell}}/measured.csv",
-        concentration=f"{FORM_DATA}/{{cell}}/cross_attention.csv",
-        map=f"{FORM_DATA}/{{cell}}/map.safetensors",
-    log:
-        f"{FORM_LOGS}/{{cell}}.log",
-    conda:
-        "../../environment.yml"
-    resources:
-        gpu=1,
-    params:
-        form=lambda wildcards: CELLS[wildcards.unit][wildcards.cell],
-        architecture=lambda wildcards: json.dumps(FORMS[wildcards.unit]["architecture"]),
-        training=lambda wildcards: json.dumps(FORMS[wildcards.unit]["training"]),
-        beam=lambda wildcards: FORMS[wildcards.unit]["beam"],
-        words=lambda wildcards: FORMS[wildcards.unit]["words"],
-        alignment=lambda wildcards, input: (
-            f"--alignment {input.corpus}/test.alignment"
-            if word_alignment_is_known(FORMS[wildcards.unit], wildcards)
-            else ""
-        ),
-    shell:
-        "sparselib train-form --data {input.data} --from {wildcards.source} --to {wildcards.target} {params.form}"
-        " --references {input.corpus}/test.{wildcards.target} {params.alignment} --beam {params.beam} --words {params.words}"
-        " --architecture {params.architecture:q} --training {params.training:q} --output $(dirname {output.model})"
-        " 2>&1 | tee {log}"
+TRAIN_FORMS_CODE = modules(
+    "tasks/translation/training",
+    "tasks/translation/forms",
+    "tasks/translation/cross_attention",
+    "tasks/translation/evaluation",
+    "tasks/translation/model",
+    "masked_attention",
+    "normalizers",
+    "integrations/control",
+    "integrations/fairseq/attention",
+    "integrations/fairseq/normalizers",
+    "integrations/fairseq/transformer",
+    "integrations/forms",
+    "predictors/draws",
+    "predictors/forms",
+    "predictors/rows",
+    "predictors/topk",
+)
+
+
+# A job trains several models if the configuration says so, and each has its own files: so no wildcard can name them.
+for unit, section, pair, number, cells in form_jobs(FORMS):
+
+    rule:
+        name:
+            f"train_forms_{unit}_{pair.replace('-', '_')}_{number}"
+        input:
+            code=TRAIN_FORMS_CODE,
+            corpus=f"{RESULTS}/forms/{unit}/{pair}/corpus",
+            data=f"{RESULTS}/forms/{unit}/{pair}/data",
+        output:
+            expand(
+                f"{RESULTS}/forms/{unit}/{pair}/{{cell}}/{{file}}",
+                cell=[cell["name"] for cell in cells],
+                file=FORM_FILES,
+            ),
+        log:
+            f"{RESULTS}/logs/forms/{unit}/{pair}/train_{number}.log",
+        conda:
+            "../../environment.yml"
+        resources:
+            gpu=1,
+        params:
+            languages="--from {} --to {}".format(*pair.split("-")),
+            target=pair.split("-")[1],
+            cells=" ".join(f"--cell '{json.dumps(cell)}'" for cell in cells),
+            architecture=json.dumps(section["architecture"]),
+            training=json.dumps(section["training"]),
+            beam=section["beam"],
+            words=section["words"],
+            alignment=(
+                f"--alignment {RESULTS}/forms/{unit}/{pair}/corpus/test.alignment"
+                if word_alignment_is_known(section, pair)
+                else ""
+            ),
+        shell:
+            "sparselib train-forms --data {input.data} {params.languages} {params.cells}"
+            " --references {input.corpus}/test.{params.target} {params.alignment} --beam {params.beam} --words {params.words}"
+            " --architecture {params.architecture:q} --training {params.training:q} --output $(dirname {input.data}) 2>&1 | tee {log}"

@@ -8,7 +8,10 @@ HALF = max(1, workflow.cores // 2)
 rule train_masked_lm:
     input:
         code=modules(
-            "tasks/masked_lm", "entmax", "attention", "integrations/huggingface"
+            "tasks/masked_lm",
+            "normalizers",
+            "masked_attention",
+            "integrations/huggingface",
         ),
         tokens=f"{MASKED_LM}/tokens/train.safetensors",
         tokenizer=rules.tokenize.output.tokenizer,

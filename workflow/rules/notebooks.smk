@@ -124,7 +124,7 @@ wildcard_constraints:
 rule figure:
     input:
         code=PLOTS
-        + modules("results", "examples", "paths")
+        + modules("results", "fronts", "examples", "paths")
         + modules("masks/factorized", "masks/reach", "predictors/forms"),
         notebook="notebooks/{figure}.ipynb",
         data=lambda wildcards: FIGURES[wildcards.figure],
@@ -149,7 +149,7 @@ rule figure:
 
 rule table:
     input:
-        code=modules("results", "paths"),
+        code=modules("results", "fronts", "paths"),
         notebook="notebooks/{table}.ipynb",
         data=lambda wildcards: TABLES[wildcards.table],
     output:

@@ -61,9 +61,9 @@ rule train_translation:
     input:
         code=modules(
             "tasks/translation/training",
-            "entmax",
+            "normalizers",
             "entmax_rows",
-            "attention",
+            "masked_attention",
             "integrations/control",
             "integrations/fairseq/attention",
             "integrations/fairseq/normalizers",

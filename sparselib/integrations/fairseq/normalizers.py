@@ -7,8 +7,8 @@ import entmax as package
 import torch
 from torch import Tensor, nn
 
-from sparselib.attention import Normalizer
-from sparselib.entmax import entmax, entmax15, sparsemax, topk_softmax
+from sparselib.masked_attention import Normalizer
+from sparselib.normalizers import entmax, entmax15, sparsemax, topk_softmax
 
 NORMALIZERS = ("softmax", "entmax15", "sparsemax", "entmax", "entmax_alpha", "topk")
 #: The first is the default.

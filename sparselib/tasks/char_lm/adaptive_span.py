@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from sparselib.attention import Normalizer, weights_of
 from sparselib.checks import at_least
+from sparselib.masked_attention import Normalizer, weights_of
 from sparselib.predictors import RowWise
 from sparselib.tasks.char_lm.recurrent import HeadProjections, RecurrentModel, distances, kept_by, relative_shift
 

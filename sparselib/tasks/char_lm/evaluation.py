@@ -1,10 +1,9 @@
-"""Bits per character over a whole stream, attended positions, and spans along training (Tables 3 and 4)."""
+"""Bits per character over a whole stream, and attended positions (Table 3)."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -63,21 +62,3 @@ def baselines(train: Tensor, test: Tensor, vocab_size: int) -> dict[str, float]:
         "unigram": float(-unigram.mean() / math.log(2)),
         "interpolated bigram": float(-bigram.mean() / math.log(2)),
     }
-
-
-def span_at(log: pd.DataFrame, bits: float) -> float:
-    """The mean span at which validation first came down to ``bits`` per character (a cell of Table 4).
-
-    Between two lines of the log it is interpolated linearly, as the published cells are; NaN if it never came down so far.
-
-    Parameters
-    ----------
-    log : table with ``valid_bits`` and ``mean_span``, in the order of training
-    """
-    reached = np.flatnonzero(log["valid_bits"].to_numpy() <= bits)
-    if len(reached) == 0:
-        return math.nan
-    after = reached[0]
-    lines = log.iloc[max(0, after - 1) : after + 1]
-    # np.interp wants rising abscissae, and bits fall here: the line before is above `bits`, the line after is not.
-    return float(np.interp(-bits, -lines["valid_bits"], lines["mean_span"]))

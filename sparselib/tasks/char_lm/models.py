@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from sparselib.checks import one_of
-from sparselib.entmax import entmax, topk_softmax
+from sparselib.normalizers import entmax, topk_softmax
 from sparselib.predictors import RowWise, factorised, form
 from sparselib.storage import read_header, read_tensors, write_tensors
 from sparselib.tasks.char_lm.adaptive_span import AdaptiveSpan

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sparselib.attention import Normalizer, weights_of
+from sparselib.masked_attention import Normalizer, weights_of
 from sparselib.predictors import RowWise
 from sparselib.tasks.char_lm.recurrent import HeadProjections, RecurrentModel, distances, kept_by, relative_shift
 

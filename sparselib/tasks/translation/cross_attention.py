@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from sparselib.attention import attention_weights
+from sparselib.masked_attention import attention_weights
 from sparselib.tasks.translation.model import Translator
 
 CONTINUED = "@@"

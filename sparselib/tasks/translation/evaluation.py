@@ -10,10 +10,10 @@ from sacrebleu.metrics import BLEU
 from torch import Tensor
 from tqdm import tqdm
 
-from sparselib.attention import gold_graph
 from sparselib.corpora.subwords import detokenizer, join_pieces
 from sparselib.graphs import writing_graphs
 from sparselib.grids import Member
+from sparselib.masked_attention import gold_graph
 from sparselib.projections import Projection
 from sparselib.tasks.translation.model import Translator
 from sparselib.tasks.translation.predicted import DecoderGraph

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from sparselib.storage import FormatError
 from sparselib.tasks.char_lm import training
 from sparselib.tasks.char_lm.data import Alphabet, Stream, cut
-from sparselib.tasks.char_lm.evaluation import baselines, evaluate, span_at
+from sparselib.tasks.char_lm.evaluation import baselines, evaluate
 from sparselib.tasks.char_lm.models import load_model, save_model
 from sparselib.tasks.char_lm.training import Recipe, train
 
@@ -138,13 +138,6 @@ def test_a_truncated_model_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(FormatError, match="truncated"):
         load_model(path)
-
-
-@pytest.mark.parametrize(("bits", "span"), [(2.5, 10), (2.0, 10), (1.75, 15), (1.5, 20), (1.2, 36), (1.0, math.nan)])
-def test_spans_are_read_between_the_lines_of_the_log(bits, span):
-    """At the first crossing, even if bits rise again later."""
-    log = pd.DataFrame({"valid_bits": [2.0, 1.5, 1.6, 1.1], "mean_span": [10.0, 20.0, 20.0, 40.0]})
-    assert span_at(log, bits) == pytest.approx(span, nan_ok=True)
 
 
 @pytest.mark.parametrize("settings", [XL, SPAN | {"top_k": 8, "initial_span": 0.3}])

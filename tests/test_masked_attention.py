@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention
 
 from sparselib import attention, entmax, entmax15, sparsemax, topk_softmax
-from sparselib.attention import attention_weights, gold_graph
+from sparselib.masked_attention import attention_weights, gold_graph
 
 NORMALIZERS = {
     "entmax15": entmax15,

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from sparselib.block_sparse import alpha_of
-from sparselib.entmax import entmax15
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.normalizers import entmax15
 
 Normalizer = Callable[[Tensor], Tensor]
 

@@ -2,7 +2,7 @@
 
 All of them take scores of any shape ``[..., K]`` in which some, but not all, entries of a row may be ``-inf`` (masked), and
 return probabilities of the same shape and dtype. Rows without any finite score are the business of
-:func:`sparselib.attention.attention`; here they raise no error and give NaN.
+:func:`sparselib.masked_attention.attention`; here they raise no error and give NaN.
 """
 
 from functools import partial
