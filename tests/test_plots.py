@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import seaborn as sns
 from matplotlib.colors import to_rgba
 
 from sparselib import masks, plots
@@ -13,6 +14,20 @@ from sparselib.plots.style import PALETTE
 def _closed():
     yield
     plt.close("all")
+
+
+def test_the_style_is_seaborns():
+    with plt.rc_context():
+        plt.rcdefaults()
+        plots.use_style()
+        found = dict(plt.rcParams)
+    theme = {**sns.plotting_context("paper"), **sns.axes_style("ticks")}
+    # Ours are the two spines that no figure has; rocket is seaborn's own map of colours, and every picture names its map.
+    ours = {"axes.spines.right", "axes.spines.top", "image.cmap"}
+    for key in theme.keys() - ours:
+        assert found[key] == (pytest.approx(theme[key]) if isinstance(theme[key], float) else theme[key]), key
+    assert found["axes.prop_cycle"].by_key()["color"] == sns.color_palette("deep").as_hex()
+    assert list(sns.color_palette("colorblind")) == PALETTE
 
 
 @pytest.mark.parametrize("parts", [masks.strided_parts(3), masks.fixed_parts(3, 1)], ids=["strided", "fixed"])

@@ -5,7 +5,6 @@ from textwrap import fill
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
@@ -73,6 +72,8 @@ def draw_token_graph(
 
 def share_map(axes: Axes, shares: pd.DataFrame, title: str) -> None:
     """Share (in percent) of each tag (rows) that falls in each cluster (columns)."""
+    import seaborn as sns
+
     sns.heatmap(
         shares * 100, ax=axes, cmap="Blues", vmin=0, vmax=100, annot=True, fmt=".0f", annot_kws={"fontsize": 6},
         linewidths=0.3, cbar=False,

@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -24,6 +23,8 @@ def scaling(table: pd.DataFrame, break_evens: pd.DataFrame) -> Figure:
 
     ``table``: rows of :func:`sparselib.scaling.measure` of one pass; ``break_evens``: those of that pass.
     """
+    import seaborn as sns
+
     figure, grid = plt.subplots(1, 3, figsize=(9.6, 3.1), layout="constrained")
     densities = sorted(table.density.dropna().unique())
     shades = dict(zip(densities, sns.color_palette("crest", len(densities)), strict=True))
