@@ -29,7 +29,6 @@ wildcard_constraints:
     pair="|".join(PAIRS) or "none",
     split="train|valid|test",
     seed=r"\d+",
-    layer=r"\d+",
 
 
 def layers(task):
@@ -69,20 +68,15 @@ def word_alignment_is_known(section, pair):
 
 def form_cells(runs):
     """What is trained: the attention form, its budget, the seed, and the name of its folder."""
-    cells = []
+    cells = {}
     for run in runs:
         for form, budget, seed in product(run["forms"], run["budgets"], run["seeds"]):
-            name, budget = form.lower().replace(" ", "-"), (
-                None if form == "Full" else budget
-            )
-            name = (
-                f"{name}_seed{seed}"
-                if budget is None
-                else f"{name}_k{budget}_seed{seed}"
-            )
-            cell = {"name": name, "form": form, "budget": budget, "seed": seed}
-            cells += [] if cell in cells else [cell]
-    return cells
+            # Full has no budget: all of its budgets are one cell.
+            own = {"form": form, "budget": None if form == "Full" else budget}
+            at = "" if own["budget"] is None else f"_k{budget}"
+            name = f"{form.lower().replace(' ', '-')}{at}_seed{seed}"
+            cells[name] = {"name": name, **own, "seed": seed}
+    return list(cells.values())
 
 
 def form_jobs(forms):
@@ -102,15 +96,9 @@ def windows(widths):
 
 def per_layer(pattern):
     """Files of a task, one for every layer; the pattern keeps its other wildcards."""
-
-    def paths(wildcards):
-        return expand(
-            pattern,
-            layer=layers(wildcards.task),
-            **{k: v for k, v in wildcards.items() if k != "layer"},
-        )
-
-    return paths
+    return lambda wildcards: expand(
+        pattern, layer=layers(wildcards.task), **dict(wildcards.items())
+    )
 
 
 def measured(task, kind):
