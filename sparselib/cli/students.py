@@ -1,6 +1,6 @@
 """Stages that learn from the attention graphs of every layer and measure on them; the same for every task."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -70,48 +70,35 @@ def sweep(
     output: Table,
 ) -> None:
     """Recall and sparsity of every member of the grid with every window, on every layer."""
-    import pandas as pd
-
     from sparselib.centroids import load
-    from sparselib.graphs import open_graphs
     from sparselib.grids import expand
     from sparselib.projections import Projection
     from sparselib.storage import write_table
     from sparselib.sweep import sweep_layer
 
-    members, tables = expand(methods), []
-    for path, projected, clustered in _by_layer(graphs, projection=projection, centroids=centroids):
-        with open_graphs(path) as layer:
-            number = layer.header["layer"]
-            # Random patterns draw anew for every layer and sentence, and never share a draw between seeds.
-            first_seed = (seed * 1000 + number) * 100_000
-            table = sweep_layer(
-                layer, Projection.load(projected), load(clustered), members, window, global_tokens, first_seed
-            )
-        table.insert(0, "layer", number)
-        tables.append(table)
-    every = pd.concat(tables, ignore_index=True)
-    every.insert(0, "seed", seed)
-    write_table(output, every.assign(global_tokens=global_tokens))
+    members = expand(methods)
+
+    def measure(layer, projected, clustered):
+        # Random patterns draw anew for every layer and sentence, and never share a draw between seeds.
+        first_seed = (seed * 1000 + layer.header["layer"]) * 100_000
+        return sweep_layer(
+            layer, Projection.load(projected), load(clustered), members, window, global_tokens, first_seed
+        )
+
+    table = _tables(measure, _by_layer(graphs, projection=projection, centroids=centroids))
+    table.insert(0, "seed", seed)
+    write_table(output, table.assign(global_tokens=global_tokens))
 
 
 def coreference(graphs: Graphs, tokens: Tokens, output: Table) -> None:
     """How much attention each head gives to coreferent tokens."""
-    import pandas as pd
-
     from sparselib.analysis import coreference_by_head
     from sparselib.corpora.blocks import KIND
-    from sparselib.graphs import open_graphs
     from sparselib.storage import read_header, read_tensors, write_table
 
     chains, source = read_tensors(tokens, kind=KIND)["chains"], read_header(tokens, kind=KIND)["chain_source"]
-    tables = []
-    for path in graphs:
-        with open_graphs(path) as layer:
-            table = coreference_by_head(layer, chains)
-            table.insert(0, "layer", layer.header["layer"])
-        tables.append(table)
-    write_table(output, pd.concat(tables, ignore_index=True).assign(chains=source))
+    table = _tables(lambda layer: coreference_by_head(layer, chains), _by_layer(graphs))
+    write_table(output, table.assign(chains=source))
 
 
 def tags(
@@ -123,24 +110,20 @@ def tags(
     output: Table,
 ) -> None:
     """How the parts of speech spread over the k-means clusters of each head."""
-    import pandas as pd
-
     from sparselib.analysis import tags_over_clusters
     from sparselib.centroids import load
     from sparselib.corpora.blocks import KIND
-    from sparselib.graphs import open_graphs
     from sparselib.projections import Projection
     from sparselib.storage import read_header, read_tensors, write_table
 
     header, tagged = read_header(tokens, kind=KIND), read_tensors(tokens, kind=KIND)["tags"]
-    tables = []
-    for path, projected, clustered in _by_layer(graphs, projection=projection, centroids=centroids):
-        with open_graphs(path) as layer:
-            kmeans = load(clustered)[f"kmeans-{clusters}"]
-            table = tags_over_clusters(layer, Projection.load(projected), kmeans, tagged, header["tag_names"])
-            table.insert(0, "layer", layer.header["layer"])
-        tables.append(table)
-    write_table(output, pd.concat(tables, ignore_index=True).assign(tags=header["tag_source"]))
+
+    def measure(layer, projected, clustered):
+        kmeans = load(clustered)[f"kmeans-{clusters}"]
+        return tags_over_clusters(layer, Projection.load(projected), kmeans, tagged, header["tag_names"])
+
+    table = _tables(measure, _by_layer(graphs, projection=projection, centroids=centroids))
+    write_table(output, table.assign(tags=header["tag_source"]))
 
 
 def _by_layer(graphs: list[Path], **students: list[Path]) -> Iterator[tuple[Path, ...]]:
@@ -149,3 +132,18 @@ def _by_layer(graphs: list[Path], **students: list[Path]) -> Iterator[tuple[Path
         if len(files) != len(graphs):
             raise ValueError(f"--{name}: {len(files)} files for the graphs of {len(graphs)} layers")
     return zip(graphs, *students.values(), strict=True)
+
+
+def _tables(measure: Callable, files: Iterator[tuple[Path, ...]]):
+    """What is measured on each layer's graphs, with its other files, one table below the other; first column: the layer."""
+    import pandas as pd
+
+    from sparselib.graphs import open_graphs
+
+    tables = []
+    for path, *students in files:
+        with open_graphs(path) as layer:
+            table = measure(layer, *students)
+            table.insert(0, "layer", layer.header["layer"])
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
