@@ -72,3 +72,10 @@ def test_it_is_small(path):
 def test_no_stored_output_is_an_error(notebook):
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
     assert [output for output in outputs if output["output_type"] == "error"] == []
+
+
+def test_a_figure_is_shown_when_it_is_finished(notebook):
+    """In the cell that saves it: an earlier one would show it without what is drawn later."""
+    saving = [cell for cell in notebook["cells"] if "plots.save(" in "".join(cell["source"])]
+    for cell in saving:
+        assert any("image/png" in output.get("data", {}) for output in cell["outputs"])
