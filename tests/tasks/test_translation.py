@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -226,3 +227,24 @@ def test_training_that_was_killed_goes_on_where_it_stopped(data, tmp_path):
     assert "Loaded checkpoint" in (tmp_path / "checkpoints" / "log.txt").read_text()
     assert isinstance(log, pd.DataFrame)
     assert log["num_updates"].max() == 60
+
+
+def test_a_kill_while_a_checkpoint_is_copied_leaves_the_one_before(data, tmp_path, monkeypatch):
+    settings = TRAINING | {"max_update": 20, "save_interval_updates": 5, "keep_interval_updates": 1}
+    copies = 0
+
+    def half(source, target):
+        nonlocal copies
+        copies += 1
+        content = Path(source).read_bytes()
+        Path(target).write_bytes(content[: len(content) // 2] if copies == 3 else content)
+        if copies == 3:
+            raise KeyboardInterrupt
+        return target
+
+    monkeypatch.setattr("shutil.copyfile", half)
+    with pytest.raises(KeyboardInterrupt):
+        train(data / "data", "en", "de", ARCHITECTURE, settings, 0, tmp_path)
+    assert copies == 3
+    torch.load(tmp_path / "checkpoints" / "checkpoint_last.pt", weights_only=True)
+    assert train(data / "data", "en", "de", ARCHITECTURE, settings, 0, tmp_path)["num_updates"].max() == 20

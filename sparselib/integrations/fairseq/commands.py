@@ -1,8 +1,10 @@
 """fairseq's commands as functions of a list of arguments."""
 
+import shutil
 from pathlib import Path
 
 import sparselib.integrations.fairseq  # noqa: F401  (makes fairseq importable)
+from sparselib.storage import replacing
 
 USER_DIR = Path(__file__).parent / "user_dir" / "sparselib_fairseq"
 
@@ -20,14 +22,24 @@ def train(arguments: list[str]) -> None:
     from fairseq import checkpoint_utils, options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
     from fairseq.distributed import utils as distributed
+    from fairseq.file_io import PathManager
     from fairseq_cli import train
 
+    # The newest checkpoint is a copy of the one just written: a run killed while it copies could not be resumed.
+    PathManager.copy = staticmethod(copy_whole)
     parser = options.get_training_parser()
     args = options.parse_args_and_arch(parser, ["--user-dir", str(USER_DIR), *arguments])
     # fairseq keeps the best loss in attributes of these functions: a second, worse model in a process would not be saved.
     for function in (checkpoint_utils.save_checkpoint, train.should_stop_early):
         vars(function).clear()
     distributed.call_main(convert_namespace_to_omegaconf(args), train.main)
+
+
+def copy_whole(source: str, target: str, overwrite: bool = True) -> str:
+    """Copy a file such that `target` is at no time half of it; fairseq's own arguments, and like it a true value."""
+    with replacing(target) as temporary:
+        shutil.copyfile(source, temporary)
+    return target
 
 
 def generate(arguments: list[str]) -> None:
