@@ -46,6 +46,7 @@ bench: env
 	python benchmarks/masked_decoding.py
 	python benchmarks/block_sparse_cpu.py
 	python benchmarks/certificate.py
+	python benchmarks/kernel_instructions.py
 
 notebooks: results
 	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*'); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done

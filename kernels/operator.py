@@ -54,6 +54,8 @@ def attend(
     counts, indices = (None, None) if block_mask is None else joined(block_mask.lists())
     block = (DENSE_BLOCK, DENSE_BLOCK) if block_mask is None else block_mask.block_size
     scale = q.shape[-1] ** -0.5 if scale is None else scale
+    if scale <= 0:  # the kernels want a positive one: a hidden key's product is -inf, and its score has to be
+        q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     numbers = (*block, float(alpha), float(scale), causal, backend, precise)
     output, tau, _ = _operator(q, k, v, counts, indices, lengths, *numbers)
     return output, tau.detach()

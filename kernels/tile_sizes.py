@@ -17,37 +17,57 @@ class TileSizes:
 
     Attributes
     ----------
-    rows : int
-        Queries per program of the forward pass and of the gradient of q: a divisor of the block of queries.
-    row_tile, key_step : int
-        The tile that those programs compute at a time: `rows` rounded up, and keys per step.
-    keys : int
-        Keys per program of the gradients of k and v: a divisor of the block of keys.
-    key_tile, row_step : int
-        The tile that those compute at a time: `keys` rounded up, and queries per step.
-    warps, backward_warps, stages : int
+    rows, row_tile : int
+        Queries per program of the forward pass and of the gradient of q: a divisor of the block of queries; and rounded up,
+        the side of the tile that is computed.
+    key_step, warps : int
+        Keys per step of the forward pass.
+    gradient_key_step, query_warps : int
+        The same for the gradient of q.
+    keys, key_tile : int
+        Keys per program of the gradients of k and v, a divisor of the block of keys; and rounded up.
+    row_step, key_warps : int
+        Queries per step of those.
+    stages : int
+        Steps of which tiles are on their way.
     """
 
     rows: int
     row_tile: int
     key_step: int
+    warps: int
+    gradient_key_step: int
+    query_warps: int
     keys: int
     key_tile: int
     row_step: int
-    warps: int
-    backward_warps: int
+    key_warps: int
     stages: int
 
 
 def tile_sizes(block: tuple[int, int], width: int, dtype: torch.dtype) -> TileSizes:
-    """Tiles for blocks of queries and keys, the larger `width` of the head dimensions, and the dtype of the inputs."""
-    most, step, warps, backward_warps, stages = _limits(width, dtype)
+    """Tiles for blocks of queries and keys, the larger `width` of the head dimensions, and the dtype of the inputs.
+
+    Gradients have two accumulators a tile, so small tiles take smaller steps there; one of more than 64 rows has 8 warps.
+    """
+    most, step, gradient_step, warps, gradient_warps, stages = _limits(width, dtype)
     rows, keys = (_divisor(size, most) for size in block)
     row_tile, key_tile = padded(rows), padded(keys)
-    if row_tile > 64:
-        warps = backward_warps = 8
-    row_step, key_step = _step(rows, step), _step(block[1], step)
-    return TileSizes(rows, row_tile, key_step, keys, key_tile, row_step, warps, backward_warps, stages)
+    steps = [step if tile > 64 else gradient_step for tile in (row_tile, key_tile)]
+    row_warps = [8 if row_tile > 64 else x for x in (warps, gradient_warps)]
+    return TileSizes(
+        rows=rows,
+        row_tile=row_tile,
+        key_step=_step(block[1], step),
+        warps=row_warps[0],
+        gradient_key_step=_step(block[1], steps[0]),
+        query_warps=row_warps[1],
+        keys=keys,
+        key_tile=key_tile,
+        row_step=_step(rows, steps[1]),
+        key_warps=8 if key_tile > 64 else gradient_warps,
+        stages=stages,
+    )
 
 
 def alive_shape(shape: Sequence[int], width: int, sizes: TileSizes, alpha: float) -> tuple[int, ...]:
@@ -60,17 +80,17 @@ def padded(width: int) -> int:
     return max(SMALLEST, _power_of_two(width))
 
 
-def _limits(width: int, dtype: torch.dtype) -> tuple[int, int, int, int, int]:
-    """Most rows of a tile, keys per step, warps, warps of the backward pass (with two accumulators a tile), and stages.
+def _limits(width: int, dtype: torch.dtype) -> tuple[int, int, int, int, int, int]:
+    """Most rows of a tile, keys per step, the same in gradients of small tiles, warps, those of gradients, and stages.
 
-    Chosen so that the compiler for Hopper spills no registers, or next to none.
+    Chosen so that the compiler for Hopper spills no registers in a loop, or next to none (benchmarks/kernel_instructions.py).
     """
     half = dtype != torch.float32
     if width <= 64:
-        return (128, 64, 4, 4, 3) if half else (64, 32, 8, 8, 2)
+        return (128, 64, 64, 4, 4, 3) if half else (64, 32, 32, 8, 8, 2)
     if width <= 128:
-        return (64, 64, 4, 8, 3) if half else (32, 32, 8, 8, 2)
-    return (64, 32, 8, 8, 2) if half else (16, 16, 4, 4, 2)
+        return (128, 64, 32, 4, 4, 3) if half else (32, 32, 32, 8, 8, 2)
+    return (64, 32, 32, 8, 8, 2) if half else (16, 16, 16, 4, 4, 2)
 
 
 def _divisor(size: int, most: int) -> int:

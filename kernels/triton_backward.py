@@ -13,8 +13,8 @@ from torch import Tensor
 
 from .lists import BlockLists, broadcast_strides, by_tile, transposed
 from .tile_sizes import TileSizes, padded
-from .triton_entmax import SOFTMAX, kind_of, weights
-from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast
+from .triton_entmax import SOFTMAX, folded, kind_of, weights
+from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast, without_hidden
 
 
 @triton.jit
@@ -39,6 +39,10 @@ def _gradient_of_queries(
     local_row = tl.arange(0, ROW_TILE)
     row = tile * ROWS + local_row
     owned = (local_row < ROWS) & (row < queries)
+    seen = tl.where(owned, key_limit, 0)  # a row sees the keys before this one
+    if CAUSAL:
+        seen = tl.minimum(row + 1, seen)
+    hidden = tl.min(tl.where(owned, seen, key_limit), 0)
     first = (batch * heads + head) * queries
     tau = tl.load(tau_ptr + first + row, mask=owned, other=float("inf"))
     q = load_tile(q_ptr + batch * q_sb + head * q_sh, tile * ROWS, local_row, queries, q_sn, q_sd, D, TILE_D, False)
@@ -53,27 +57,26 @@ def _gradient_of_queries(
     v_base = v_ptr + batch * v_sb + head // group * v_sh
     about_guess = tl.zeros([ROW_TILE, TILE_D], tl.float32)
     weighted = tl.zeros([ROW_TILE, TILE_D], tl.float32)
-    above_guess = tl.zeros([ROW_TILE], tl.float32)
-    total = tl.zeros([ROW_TILE], tl.float32)
+    above_guess = tl.zeros([ROW_TILE, 8], tl.float32)
+    totals = tl.zeros([ROW_TILE, 8], tl.float32)
     for step in range(0, tl.cdiv(count * K_BLOCK, KEY_STEP)):
         start, local = listed_tile(list_ptr, step, count, K_BLOCK, KEY_STEP)
         k = load_tile(k_base, start, local, key_limit, k_sn, k_sd, D, TILE_D, EVEN)
         v = load_tile(v_base, start, local, key_limit, v_sn, v_sd, E, TILE_E, EVEN)
-        x = product(q, tl.trans(k), UPCAST) * factor
-        if not EVEN:
-            x = tl.where((start + local < key_limit)[None, :], x, float("-inf"))
-        if CAUSAL:
-            x = tl.where((start + local)[None, :] <= row[:, None], x, float("-inf"))
-        _, w = weights(x, tau[:, None], power, KIND)
+        x = product(q, tl.trans(k), UPCAST)
+        if CAUSAL or not EVEN:
+            x = without_hidden(x, start, local, seen, hidden, K_BLOCK, KEY_STEP)
+        _, w = weights(x, factor, tau[:, None], None, power, KIND)
         ds = w * (product(grad, tl.trans(v), UPCAST) - guess[:, None])
         about_guess += product(ds.to(k.dtype), k, UPCAST)
         if KIND != SOFTMAX:
             weighted += product(w.to(k.dtype), k, UPCAST)
-            above_guess += tl.sum(ds, 1)
-            total += tl.sum(w, 1)
+            above_guess += folded(ds, ROW_TILE, KEY_STEP)
+            totals += folded(w, ROW_TILE, KEY_STEP)
 
     if KIND != SOFTMAX:
-        correction = tl.where(total == 0, 0.0, above_guess / total)
+        total = tl.sum(totals, 1)
+        correction = tl.where(total == 0, 0.0, tl.sum(above_guess, 1) / total)
         about_guess -= correction[:, None] * weighted
         guess += correction
     tl.store(delta_ptr + first + row, guess, mask=owned)
@@ -122,13 +125,20 @@ def _gradients_of_keys(
             q = load_tile(q_base, start, local, queries, q_sn, q_sd, D, TILE_D, EVEN)
             grad = load_tile(grad_base, start, local, queries, g_sn, g_sd, E, TILE_E, EVEN)
             row = start + local
-            inside = row < queries
-            tau = tl.load(tau_ptr + first + row, mask=inside, other=float("inf"))
-            delta = tl.load(delta_ptr + first + row, mask=inside, other=0.0)
-            x = product(k, tl.trans(q), UPCAST) * factor
+            if EVEN:
+                tau = tl.load(tau_ptr + first + row)
+                delta = tl.load(delta_ptr + first + row)
+            else:
+                tau = tl.load(tau_ptr + first + row, mask=row < queries, other=float("inf"))
+                delta = tl.load(delta_ptr + first + row, mask=row < queries, other=0.0)
+            x = product(k, tl.trans(q), UPCAST)
             if CAUSAL:
-                x = tl.where(key[:, None] <= row[None, :], x, float("-inf"))
-            p, w = weights(x, tau[None, :], power, KIND)
+                if ROWS % ROW_STEP == 0:
+                    if start < tile * KEYS + KEYS - 1:  # else all rows are later than all keys
+                        x = tl.where(key[:, None] <= row[None, :], x, float("-inf"))
+                else:
+                    x = tl.where(key[:, None] <= row[None, :], x, float("-inf"))
+            p, w = weights(x, factor, tau[None, :], (0 * delta)[None, :], power, KIND)
             dv += product(p.to(grad.dtype), grad, UPCAST)
             ds = w * (product(v, tl.trans(grad), UPCAST) - delta[None, :])
             dk += product(ds.to(q.dtype), q, UPCAST)
@@ -167,8 +177,8 @@ def backward(
     strides = (*q.stride(), *k.stride(), *v.stride(), *grad.stride())
     numbers = (scale if alpha == 1 else scale * (alpha - 1), 1.0 if alpha == 1 else 1 / (alpha - 1), scale)
     common = {"D": d, "E": e, "TILE_D": padded(d), "TILE_E": padded(e), "ROWS": sizes.rows, "KIND": kind_of(alpha)}
-    common |= {"CAUSAL": causal, "UPCAST": upcast(q), "num_warps": sizes.backward_warps, "num_stages": sizes.stages}
-    whole_keys = lengths is None and keys % lists.block[1] == 0 and lists.block[1] % sizes.key_step == 0
+    common |= {"CAUSAL": causal, "UPCAST": upcast(q), "num_stages": sizes.stages}
+    whole_keys = lengths is None and keys % lists.block[1] == 0 and lists.block[1] % sizes.gradient_key_step == 0
     whole_rows = n % sizes.rows == 0 and sizes.rows % sizes.row_step == 0
     tiles, key_tiles = -(-n // sizes.rows), -(-keys // sizes.keys)
     with torch.cuda.device_of(q):
@@ -177,13 +187,14 @@ def backward(
                 q, k, v, output, grad, tau, dq, delta, lists.counts, lists.indices, lengths, *strides,
                 *broadcast_strides(lists.counts), *broadcast_strides(lists.indices), lists.indices.stride(2),
                 h, h // kv_heads, n, keys, tiles, *numbers, ROW_TILE=sizes.row_tile, K_BLOCK=lists.block[1],
-                KEY_STEP=sizes.key_step, EVEN=whole_keys, **common,
+                KEY_STEP=sizes.gradient_key_step, EVEN=whole_keys, num_warps=sizes.query_warps, **common,
             )  # fmt: skip
         if b * h * key_tiles:
             _gradients_of_keys[(b * kv_heads * key_tiles,)](
                 q, k, v, grad, tau, delta, dk, dv, visitors.starts, visitors.tiles, lengths, *strides,
                 *broadcast_strides(visitors.starts), *broadcast_strides(visitors.tiles),
                 h, h // kv_heads, n, keys, key_tiles, *numbers, ROW_STEP=sizes.row_step,
-                PARTS=lists.block[1] // sizes.keys, KEYS=sizes.keys, KEY_TILE=sizes.key_tile, EVEN=whole_rows, **common,
+                PARTS=lists.block[1] // sizes.keys, KEYS=sizes.keys, KEY_TILE=sizes.key_tile, EVEN=whole_rows,
+                num_warps=sizes.key_warps, **common,
             )  # fmt: skip
     return dq, dk, dv

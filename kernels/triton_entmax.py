@@ -1,10 +1,12 @@
 """The mathematics of the Triton kernels, one step per function.
 
-With ``a = 1 / (alpha - 1)`` (`power`), ``x = (alpha - 1) * score`` and ``u = (x - tau)_+``, weights are ``p = u ** a`` and
-their derivatives go by ``w = u ** (a - 1)``. The norm ``N(tau) = ||u||_a`` is convex and falls with slope
-``-sum(w) / N ** (a - 1)``; the threshold is where it is 1.
+With ``a = 1 / (alpha - 1)`` (`power`) and scores ``s = factor * x``, where x are products of queries and keys and the factor
+contains alpha - 1, weights are ``p = u ** a`` for ``u = (s - tau)_+``, and their derivatives go by ``w = u ** (a - 1)``. The
+norm ``N(tau) = ||u||_a`` is convex and falls with slope ``-sum(w) / N ** (a - 1)``; the threshold is where it is 1.
 
-NaN is never lost: maxima propagate it, and comparisons are written so that NaN takes the branch that computes with it.
+What is done for every pair of a query and a key decides the speed, more than the matrix products do, so it is little: on a GPU,
+u is one instruction, a multiplication and addition clamped to 0 .. 1. (No threshold is tried below the largest score - 1, so u
+is at most 1.) Clamping hides NaN, which comes back by row: the first sweep finds it, tau of the row is NaN, and so is p.
 """
 
 import torch
@@ -17,11 +19,12 @@ SQUARES = tl.constexpr(1)
 SPARSEMAX = tl.constexpr(2)
 GENERAL = tl.constexpr(3)
 
-#: The sum of weights before the last step may be this far from 1. Errors of the closed form shrink with the third power, those
-#: of Newton's step with the second: both end far below the rounding of half precision.
-HALF_TOLERANCE = {SQUARES.value: 0.1, SPARSEMAX.value: 0.01, GENERAL.value: 0.01}
-#: In float32 the support itself has to be settled; for other alphas, what Newton's step leaves has to be rounding.
-SINGLE_TOLERANCE = {SQUARES.value: 2.0**-20, SPARSEMAX.value: 2.0**-20, GENERAL.value: 2.0**-11}
+#: The sum of weights before the last step may be this far from 1; what that step leaves, half precision rounds away.
+HALF_TOLERANCE = {SQUARES.value: 0.2, SPARSEMAX.value: 0.02, GENERAL.value: 0.05}
+#: In float32, and where a certificate is built on the threshold, nothing but rounding may be left.
+SINGLE_TOLERANCE = 2.0**-20
+#: A step of fewer roundings of the threshold than this is none.
+SMALLEST_STEP = tl.constexpr(2.0**-22)
 
 #: A threshold below every score, finite so that differences from it are numbers.
 LOWEST = tl.constexpr(-3.4e38)
@@ -30,7 +33,7 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 
 def tolerance_of(kind: int, dtype: torch.dtype) -> float:
     """How far from 1 the sum of weights may be before the last step."""
-    return (SINGLE_TOLERANCE if dtype == torch.float32 else HALF_TOLERANCE).get(kind, 0.0)
+    return SINGLE_TOLERANCE if dtype == torch.float32 else HALF_TOLERANCE.get(kind, 0.0)
 
 
 def kind_of(alpha: float) -> int:
@@ -44,30 +47,37 @@ def maximum(x, y):
 
 
 @triton.jit
-def weights(x, tau, power, KIND: tl.constexpr):
-    """p and w of scores ``x`` for thresholds that broadcast; both 0 for an infinite threshold."""
-    if KIND == SOFTMAX:
-        p = tl.exp2((x - tau) * LOG2_E)
-        w = p
+def powers(u, power, KIND: tl.constexpr):
+    """``u ** a`` and ``u ** (a - 1)``, both 0 where u is 0."""
+    if KIND == SQUARES:
+        p = u * u
+        w = u
+    elif KIND == SPARSEMAX:
+        p = u
+        w = tl.where(u == 0, 0.0, 1.0)
     else:
-        u = maximum(x - tau, 0.0)
-        if KIND == SQUARES:
-            p = u * u
-            w = u
-        elif KIND == SPARSEMAX:
-            p = u
-            w = tl.where(u == 0, 0.0, 1.0)
-        else:
-            w = tl.where(u == 0, 0.0, tl.exp2(tl.log2(tl.where(u == 0, 1.0, u)) * (power - 1)))
-            p = u * w
+        w = tl.where(u == 0, 0.0, tl.exp2(tl.log2(tl.where(u == 0, 1.0, u)) * (power - 1)))
+        p = u * w
     return p, w
 
 
 @triton.jit
-def statistics(x, tau, power, KIND: tl.constexpr):
-    """Of each row at its threshold: the size of the support, sum(w) and sum(p)."""
-    p, w = weights(x, tau[:, None], power, KIND)
-    return tl.sum(tl.where(w == 0, 0.0, 1.0), 1), tl.sum(w, 1), tl.sum(p, 1)
+def weights(x, factor, tau, nothing, power, KIND: tl.constexpr):
+    """p and w of products ``x``, both 0 for an infinite threshold; `tau` and `nothing`, 0 or NaN to add to p, broadcast."""
+    if KIND == SOFTMAX:
+        p = tl.exp2(tl.fma(x, factor * LOG2_E, -tau * LOG2_E))
+        w = p
+    else:
+        p, w = powers(tl.minimum(tl.maximum(tl.fma(x, factor, -tau), 0.0), 1.0), power, KIND)
+        if nothing is not None:
+            p += nothing
+    return p, w
+
+
+@triton.jit
+def folded(x, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """``[ROWS, COLUMNS]`` summed up to ``[ROWS, 8]``: what of a product's tile lies in one thread, so that none has to wait."""
+    return tl.sum(tl.reshape(x, [ROWS, COLUMNS // 8, 8]), 1)
 
 
 @triton.jit
@@ -88,64 +98,47 @@ def below_power(norm, power, KIND: tl.constexpr):
     if KIND == SQUARES:
         result = norm
     elif KIND == SPARSEMAX:
-        result = tl.full(norm.shape, 1.0, tl.float32)
+        result = tl.where(norm == 0, 0.0, 1.0)
     else:
         result = tl.where(norm == 0, 0.0, tl.exp2(tl.log2(tl.where(norm == 0, 1.0, norm)) * (power - 1)))
     return result
 
 
 @triton.jit
-def newton_below(tau, norm, slope):
-    """Where the line from ``norm`` at ``tau`` that falls by ``slope`` is 1, if that is higher, and its value there."""
-    return tl.where(norm <= 1, tau, tau + (norm - 1) / slope), tl.where(norm <= 1, norm, 1.0)
+def online_step(tau, norm, slope, x, factor, power, KIND: tl.constexpr):
+    """One more tile of products for a lower bound of the threshold, and a line below the norm of all keys from there on.
 
-
-@triton.jit
-def bounded_norm(raised, tau, norm, slope, x, power, KIND: tl.constexpr):
-    """A line below the norm of all keys from `raised` on, from one below that of the keys seen from `tau` on, and a tile.
-
-    With ``norm - slope * d`` at most the norm of the keys seen at ``tau + d``, for every d >= 0, the a-norm of that and of the
-    tile's own norm is convex in d and below the norm of all keys; so is its tangent.
+    With ``norm - slope * d`` at most the norm of the keys before at ``tau + d``, for every d >= 0, the a-norm of that and of
+    the tile's own norm is convex in d and below the norm of all keys; so is its tangent. Where that line is above 1, so is the
+    norm, and the line's root is still below the threshold.
     """
+    raised = maximum(tau, tl.max(x, 1) * factor - 1)  # the norm at the largest score - 1 is at least 1
     norm = maximum(norm - slope * (raised - tau), 0.0)
-    slope = tl.where(norm == 0, 0.0, slope)
-    _, below, total = statistics(x, raised, power, KIND)
+    p, w = powers(maximum(tl.fma(x, factor, -raised[:, None]), 0.0), power, KIND)  # not clamped: here NaN is found
     seen = below_power(norm, power, KIND)
-    total += norm * seen
-    below += slope * seen
+    total = tl.sum(p, 1) + norm * seen
+    below = tl.sum(w, 1) + slope * seen
     norm = root(total, power, KIND)
-    return norm, tl.where(total == 0, 0.0, below / below_power(norm, power, KIND))
+    slope = tl.where(total == 0, 0.0, below / below_power(norm, power, KIND))
+    return tl.where(norm <= 1, raised, raised + (norm - 1) / slope), tl.where(norm <= 1, norm, 1.0), slope
 
 
 @triton.jit
-def online_step(tau, norm, slope, x, power, KIND: tl.constexpr):
-    """One more tile of scores for a lower bound of the threshold, and the line below the norm of all keys seen from there on.
+def refined(tau, lower, last_tau, last_norm, last_slope, total, below, power, KIND: tl.constexpr):
+    """The next threshold from the sums of p and w of all keys at `tau`, a lower bound, and norm and slope (positive) at `tau`.
 
-    Where that line is above 1, so is the norm, and the line's root is still below the threshold. The tile is at hand, so it is
-    used twice: that saves a sweep over all keys later.
+    Newton's step ends below the threshold from either side. Once two sweeps have come near, the cubic that has their thresholds
+    and slopes (Hermite's, of tau as a function of the norm) says how much is missing; more than another such step never is.
     """
-    first = maximum(tau, tl.max(x, 1) - 1)  # the norm at the largest score - 1 is at least 1
-    first_norm, first_slope = bounded_norm(first, tau, norm, slope, x, power, KIND)
-    second, _ = newton_below(first, first_norm, first_slope)
-    norm, slope = bounded_norm(second, tau, norm, slope, x, power, KIND)
-    tau, norm = newton_below(second, norm, slope)
-    return tau, norm, slope
-
-
-@triton.jit
-def refined(tau, lower, count, below, total, power, KIND: tl.constexpr):
-    """The next threshold from the statistics of all keys at `tau`, and a lower bound.
-
-    Newton's step ends below the threshold from either side. The closed form on the support found is exact if that is the
-    support, else too high from below (its support is too large) and too low from above, but never lower than Newton there.
-    """
-    if KIND == SQUARES:
-        newton = tau + (total - tl.sqrt(total)) / below
-        # sum over the support of (x - tau - d) ** 2 = 1 is a parabola in d; this is its smaller root.
-        spread = maximum(below * below - count * (total - 1), 0.0)
-        closed = tau + (below - tl.sqrt(spread)) / count
-    else:
-        newton = tau + (total - total / root(total, power, KIND)) / below
-        closed = newton
-    lower = tl.where(newton > lower, newton, lower)
-    return tl.where(closed < lower, lower, closed), lower
+    norm = root(total, power, KIND)
+    slope = below / below_power(norm, power, KIND)
+    step = tl.where(total == 0, lower - tau, (norm - 1) / slope)
+    lower = tl.where(tau + step > lower, tau + step, lower)
+    apart = last_norm - norm
+    chord = (last_tau - tau) / apart
+    second = (chord + 1 / slope) / apart
+    third = ((-1 / last_slope - chord) / apart - second) / apart
+    missing = (1 - norm) * (1 - norm) * (second + third * (1 - last_norm))
+    missing = tl.minimum(tl.maximum(missing, 0.0), tl.abs(step))
+    step += tl.where(2 * tl.abs(norm - 1) < tl.abs(apart), missing, 0.0)
+    return tl.where(tau + step < lower, lower, tau + step), lower, norm, slope

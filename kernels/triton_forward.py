@@ -1,7 +1,7 @@
 """Forward pass of block-sparse entmax attention in Triton.
 
 A program has a tile of queries, and sweeps over the keys that it visits without keeping a score: once for a lower bound of its
-thresholds that is already close, once or a few times to make them exact, and once to weigh the values. Softmax takes one sweep.
+thresholds that is already close, twice or a little more to make them exact, and once to weigh the values. Softmax takes one.
 """
 
 import torch
@@ -12,36 +12,36 @@ from torch import Tensor
 from .lists import BlockLists, broadcast_strides
 from .tile_sizes import TileSizes, alive_shape, padded
 from .triton_entmax import (
-    GENERAL,
     LOG2_E,
     LOWEST,
+    SMALLEST_STEP,
     SOFTMAX,
+    folded,
     kind_of,
     maximum,
     online_step,
     refined,
-    statistics,
     tolerance_of,
     weights,
 )
-from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast
+from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast, without_hidden
 
-#: Sweeps that refine a threshold, at most; two or three are usual.
+#: Sweeps that refine a threshold, at most; two are usual in half precision, four in single.
 MOST_SWEEPS = 12
 
 
 @triton.jit
-def _scores(
-    q, k_ptr, list_ptr, step, count, seen, key_limit, factor, stride_n, stride_d,
+def _products(
+    q, k_ptr, list_ptr, step, count, seen, hidden, key_limit, stride_n, stride_d,
     D: tl.constexpr, TILE_D: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
     EVEN: tl.constexpr, MASKED: tl.constexpr, UPCAST: tl.constexpr,
 ):  # fmt: skip
-    """A step's scores ``[ROW_TILE, KEY_STEP]``, ``-inf`` for keys that are not below `seen` of their row, and its keys."""
+    """A step's products ``[ROW_TILE, KEY_STEP]``, ``-inf`` for keys that are not below `seen` of their row, and its keys."""
     start, local = listed_tile(list_ptr, step, count, K_BLOCK, KEY_STEP)
     k = load_tile(k_ptr, start, local, key_limit, stride_n, stride_d, D, TILE_D, EVEN)
-    x = product(q, tl.trans(k), UPCAST) * factor
+    x = product(q, tl.trans(k), UPCAST)
     if MASKED:
-        x = tl.where((start + local)[None, :] < seen[:, None], x, float("-inf"))
+        x = without_hidden(x, start, local, seen, hidden, K_BLOCK, KEY_STEP)
     return x, start, local
 
 
@@ -71,6 +71,7 @@ def _forward(
     seen = tl.where(sees, key_limit, 0)  # a row sees the keys before this one
     if CAUSAL:
         seen = tl.where(sees, tl.minimum(row + 1, key_limit), 0)
+    hidden = tl.min(tl.where(sees, seen, key_limit), 0)
     MASKED: tl.constexpr = CAUSAL or not EVEN
 
     q_block = tile // PARTS
@@ -87,76 +88,83 @@ def _forward(
     accumulated = tl.zeros([ROW_TILE, TILE_E], tl.float32)
 
     if KIND == SOFTMAX:
-        largest = tl.full([ROW_TILE], LOWEST, tl.float32)
+        largest = tl.full([ROW_TILE], LOWEST, tl.float32)  # in units of log 2
         total = tl.zeros([ROW_TILE], tl.float32)
         for step in range(0, steps):
-            x, start, local = _scores(
-                q, k_base, list_ptr, step, count, seen, key_limit, factor, k_sn, k_sd,
+            x, start, local = _products(
+                q, k_base, list_ptr, step, count, seen, hidden, key_limit, k_sn, k_sd,
                 D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
             )  # fmt: skip
-            raised = maximum(largest, tl.max(x, 1))
-            shrunk = tl.exp2((largest - raised) * LOG2_E)
-            p = tl.exp2((x - raised[:, None]) * LOG2_E)
+            raised = maximum(largest, tl.max(x, 1) * (factor * LOG2_E))
+            shrunk = tl.exp2(largest - raised)
+            p = tl.exp2(tl.fma(x, factor * LOG2_E, -raised[:, None]))
             total = total * shrunk + tl.sum(p, 1)
             v = load_tile(v_base, start, local, key_limit, v_sn, v_sd, E, TILE_E, EVEN)
             accumulated = accumulated * shrunk[:, None] + product(p.to(v.dtype), v, UPCAST)
             largest = raised
-        accumulated = tl.where(total == 0, 0.0, 1 / total)[:, None] * accumulated
-        tau = largest + tl.log2(total) / LOG2_E
+        tau = (largest + tl.log2(total)) / LOG2_E
         tau = tl.where(sees & (total != 0), tau, float("inf"))
     else:
         tau = tl.full([ROW_TILE], LOWEST, tl.float32)
         norm = tl.zeros([ROW_TILE], tl.float32)
         slope = tl.zeros([ROW_TILE], tl.float32)
         for step in range(0, steps):
-            x, start, local = _scores(
-                q, k_base, list_ptr, step, count, seen, key_limit, factor, k_sn, k_sd,
+            x, start, local = _products(
+                q, k_base, list_ptr, step, count, seen, hidden, key_limit, k_sn, k_sd,
                 D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
             )  # fmt: skip
-            tau, norm, slope = online_step(tau, norm, slope, x, power, KIND)
+            tau, norm, slope = online_step(tau, norm, slope, x, factor, power, KIND)
 
         sees = sees & (tau != LOWEST)
         lower = tau
-        size = tl.full([ROW_TILE], -1.0, tl.float32)
+        last_tau = tau
+        norm = tl.full([ROW_TILE], 1.0, tl.float32)
+        slope = norm
         sweep = 0
         unsettled = tl.max(sees.to(tl.int32), 0)
         while (sweep < SWEEPS) & (unsettled > 0):
-            support = tl.zeros([ROW_TILE], tl.float32)
-            below = tl.zeros([ROW_TILE], tl.float32)
-            total = tl.zeros([ROW_TILE], tl.float32)
+            totals = tl.zeros([ROW_TILE, 8], tl.float32)
+            belows = tl.zeros([ROW_TILE, 8], tl.float32)
             for step in range(0, steps):
-                x, start, local = _scores(
-                    q, k_base, list_ptr, step, count, seen, key_limit, factor, k_sn, k_sd,
+                x, start, local = _products(
+                    q, k_base, list_ptr, step, count, seen, hidden, key_limit, k_sn, k_sd,
                     D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
                 )  # fmt: skip
-                tile_support, tile_below, tile_total = statistics(x, tau, power, KIND)
-                support += tile_support
-                below += tile_below
-                total += tile_total
-            tau, lower = refined(tau, lower, support, below, total, power, KIND)
-            moved = tl.abs(total - 1) > tolerance
-            if KIND != GENERAL:
-                # Supports of two thresholds are nested: of the same size, they are the same, and the closed form is exact.
-                moved = moved & (support != size)
-            size = support
+                p, w = weights(x, factor, tau[:, None], None, power, KIND)
+                totals += folded(p, ROW_TILE, KEY_STEP)
+                belows += folded(w, ROW_TILE, KEY_STEP)
+            before = tau
+            total = tl.sum(totals, 1)
+            tau, lower, norm, slope = refined(tau, lower, last_tau, norm, slope, total, tl.sum(belows, 1), power, KIND)
+            last_tau = before
+            moved = (tl.abs(total - 1) > tolerance) & (tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP)
             unsettled = tl.max((moved & sees).to(tl.int32), 0)
             sweep += 1
 
         tau = tl.where(sees, tau, float("inf"))
+        nothing = tl.where(tau == tau, 0.0, tau)
+        total = tl.zeros([ROW_TILE], tl.float32)
         for step in range(0, steps):
-            x, start, local = _scores(
-                q, k_base, list_ptr, step, count, seen, key_limit, factor, k_sn, k_sd,
+            x, start, local = _products(
+                q, k_base, list_ptr, step, count, seen, hidden, key_limit, k_sn, k_sd,
                 D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
             )  # fmt: skip
-            p, _ = weights(x, tau[:, None], power, KIND)
+            p, _ = weights(x, factor, tau[:, None], nothing[:, None], power, KIND)
             v = load_tile(v_base, start, local, key_limit, v_sn, v_sd, E, TILE_E, EVEN)
             accumulated += product(p.to(v.dtype), v, UPCAST)
-            # Several keys may write to the flag of their block, all of them the same 1; NaN counts as alive.
-            offset = step * KEY_STEP + tl.arange(0, KEY_STEP)
-            flags = alive_ptr + ((batch * heads + head) * tiles + tile) * width + offset // K_BLOCK
-            living = (tl.sum(p, 0) != 0) & (offset < count * K_BLOCK)
-            tl.store(flags, tl.full([KEY_STEP], 1, tl.int8), mask=living)
+            weight = tl.sum(p, 1)
+            total += weight
+            # Several rows or keys may write to the flag of their block, all of them the same 1; NaN counts as alive.
+            flags = alive_ptr + ((batch * heads + head) * tiles + tile) * width
+            if K_BLOCK % KEY_STEP == 0:
+                flag = flags + step // (K_BLOCK // KEY_STEP) + tl.zeros([ROW_TILE], tl.int32)
+                tl.store(flag, tl.full([ROW_TILE], 1, tl.int8), mask=weight != 0)
+            else:
+                offset = step * KEY_STEP + tl.arange(0, KEY_STEP)
+                living = (tl.sum(p, 0) != 0) & (offset < count * K_BLOCK)
+                tl.store(flags + offset // K_BLOCK, tl.full([KEY_STEP], 1, tl.int8), mask=living)
 
+    accumulated = tl.where(total == 0, 0.0, 1 / total)[:, None] * accumulated
     tl.store(tau_ptr + first + row, tau, mask=owned)
     store_tile(output_ptr + first * E, accumulated, row, owned, E, TILE_E)
 

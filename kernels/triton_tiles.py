@@ -82,6 +82,20 @@ def store_tile(ptr, tile, row, inside, WIDTH: tl.constexpr, TILE_WIDTH: tl.const
 
 
 @triton.jit
+def without_hidden(x, start, local, seen, hidden, SIZE: tl.constexpr, TILE: tl.constexpr):
+    """Products ``[rows, TILE]`` with the keys ``start + local``, ``-inf`` where a key is not below `seen` of its row.
+
+    All rows see all keys below `hidden`: so most tiles within a block need no look at each pair.
+    """
+    if SIZE % TILE == 0:
+        if start + TILE > hidden:
+            x = tl.where((start + local)[None, :] < seen[:, None], x, float("-inf"))
+    else:
+        x = tl.where((start + local)[None, :] < seen[:, None], x, float("-inf"))
+    return x
+
+
+@triton.jit
 def product(a, b, UPCAST: tl.constexpr):
     """``a @ b`` in float32; float32 inputs are not rounded to TF32."""
     if UPCAST:

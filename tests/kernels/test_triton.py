@@ -149,6 +149,12 @@ def test_dimensions_that_are_no_powers_of_two_and_more_keys_than_queries():
     agrees([x[..., :1] for x in (q, k, v)], None)
 
 
+@pytest.mark.parametrize("alpha", [1, 1.5])
+@pytest.mark.parametrize("scale", [0.0, -0.5])
+def test_scales_that_are_not_positive(scale, alpha):
+    agrees(drawn(40, heads=1), scale=scale, causal=True, alpha=alpha)
+
+
 def test_non_contiguous_inputs():
     transposed = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in drawn(65)]
     strided = [x.repeat_interleave(2, -1)[..., ::2] for x in drawn(65)]
