@@ -1,6 +1,7 @@
 """What a GPU benchmark ran on."""
 
 import importlib.metadata
+import shutil
 import subprocess
 import sys
 
@@ -17,8 +18,10 @@ def hardware() -> dict:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             versions[package] = "not installed"
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    driver = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip().splitlines()
+    driver = []
+    if shutil.which("nvidia-smi"):
+        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        driver = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip().splitlines()
     return {
         "gpu": torch.cuda.get_device_name(),
         "driver": driver[0] if driver else "unknown",
