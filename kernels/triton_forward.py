@@ -137,7 +137,8 @@ def _forward(
             total = tl.sum(totals, 1)
             tau, lower, norm, slope = refined(tau, lower, last_tau, norm, slope, total, tl.sum(belows, 1), power, KIND)
             last_tau = before
-            moved = (tl.abs(total - 1) > tolerance) & (tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP)
+            allowed = tl.where(sweep == 0, 0.0625, 1.0) * tolerance  # the first step is Newton's alone, and leaves more
+            moved = (tl.abs(total - 1) > allowed) & (tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP)
             unsettled = tl.max((moved & sees).to(tl.int32), 0)
             sweep += 1
 

@@ -185,6 +185,22 @@ def test_adversarial_scores(alpha, scores):
     agrees([q, k, v], drawn_mask(65, 16, heads=1, density=0.7), alpha=alpha)
 
 
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2])
+def test_one_score_above_many_at_the_edge(alpha):
+    """Keys that come into the support little by little: steps toward the threshold are at their worst."""
+    q, k, v = (torch.zeros(1, 1, n, 16, device=DEVICE) for n in (3, 600, 600))
+    edge = 0.05 * torch.rand(600, generator=torch.Generator().manual_seed(0)).pow(2)
+    edge[7] = 1
+    q[..., 0], k[..., 0] = 1, edge.to(DEVICE) / (alpha - 1)
+    v[..., 7, 1], v[..., 8:, 2] = 1, 1
+    agrees([q, k, v], alpha=alpha, scale=1.0)
+    # Half precision stops earlier: weights, of the one key and of the many, are still right to its rounding.
+    half = [x.half() for x in (q, k, v)]
+    exact = block_sparse_entmax_attention_reference(*(x.double() for x in half), alpha=alpha, scale=1.0)[0]
+    found = attend(*half, alpha=alpha, scale=1.0, backend="triton")[0]
+    torch.testing.assert_close(found.double(), exact, rtol=2 * torch.finfo(torch.half).eps, atol=0)
+
+
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("poisoned", [0, 1, 2])
 def test_nan_reaches_all_rows_that_see_it(poisoned, alpha):
