@@ -23,7 +23,7 @@ GENERAL = tl.constexpr(3)
 HALF_TOLERANCE = {SQUARES.value: 0.2, SPARSEMAX.value: 0.02, GENERAL.value: 0.05}
 #: In float32, and where a certificate is built on the threshold, nothing but rounding may be left.
 SINGLE_TOLERANCE = 2.0**-20
-#: A step of fewer roundings of the threshold than this is none.
+#: A step smaller than this part of the threshold is rounding, and the search is over.
 SMALLEST_STEP = tl.constexpr(2.0**-22)
 
 #: A threshold below every score, finite so that differences from it are numbers.
