@@ -8,7 +8,7 @@ from torch import Tensor
 from . import certificate
 from .block_mask import BlockMask
 from .certificate import Certificate
-from .checks import fail_shapes
+from .checks import fail_shapes, first_not_finite
 from .operator import attend
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -163,9 +163,9 @@ def _check_backend(backend: str | None, q: Tensor) -> None:
 
 def _check_numbers(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -> None:
     """What needs a look at values, and on a GPU a wait for them."""
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        if not x.isfinite().all():
-            raise ValueError(f"{name} of shape {tuple(x.shape)}: NaN or infinite entries")
+    name = first_not_finite(q=q, k=k, v=v)
+    if name is not None:
+        raise ValueError(f"{name} of shape {tuple({'q': q, 'k': k, 'v': v}[name].shape)}: NaN or infinite entries")
     if lengths is not None and ((lengths < 0) | (lengths > q.shape[2])).any():
         raise ValueError(
             f"lengths: {lengths.tolist()} of shape {tuple(lengths.shape)}, outside 0 to n of q {tuple(q.shape)}"

@@ -57,8 +57,9 @@ def attend(
     if scale <= 0:  # the kernels want a positive one: a hidden key's product is -inf, and its score has to be
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     numbers = (*block, float(alpha), float(scale), causal, backend, precise)
-    output, tau, _ = _operator(q, k, v, counts, indices, lengths, *numbers)
-    return output, tau.detach()
+    run = _operator if torch.compiler.is_compiling() else _Attention.apply
+    output, tau, _ = run(q, k, v, counts, indices, lengths, *numbers)
+    return output, tau
 
 
 def _attention(
@@ -138,11 +139,28 @@ def _fake_gradients(grad, q, k, v, *_):
 def _save(ctx, inputs, output) -> None:
     q, k, v, counts, indices, lengths, *ctx.rules = inputs
     ctx.save_for_backward(q, k, v, *output, counts, indices, lengths)
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)
 
 
 def _differentiate(ctx, grad: Tensor, *_) -> tuple:
     gradients = _backward_operator(grad, *ctx.saved_tensors, *ctx.rules)
     return *gradients, *[None] * (3 + len(ctx.rules))
+
+
+class _Attention(torch.autograd.Function):
+    """The operator and its gradients as they are registered, for eager calls.
+
+    The registered ones look at the operator's schema once for each of its arguments, which takes as long as a short attention.
+    """
+
+    @staticmethod
+    def forward(ctx, *inputs) -> tuple[Tensor, Tensor, Tensor]:
+        output = _operator(*inputs)
+        _save(ctx, inputs, output)
+        return output
+
+    backward = staticmethod(_differentiate)
 
 
 def _refuse(ctx, *_) -> None:
@@ -175,7 +193,7 @@ def _lists(
 
 
 def _sizes(q: Tensor, v: Tensor, block: tuple[int, int]) -> TileSizes:
-    return tile_sizes(block, max(q.shape[-1], v.shape[-1]), q.dtype)
+    return tile_sizes(block, int(max(q.shape[-1], v.shape[-1])), q.dtype)
 
 
 def _registered(name: str, function: Callable, fake: Callable) -> torch._ops.OpOverload:

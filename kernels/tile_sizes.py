@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 
@@ -45,6 +46,7 @@ class TileSizes:
     stages: int
 
 
+@cache
 def tile_sizes(block: tuple[int, int], width: int, dtype: torch.dtype) -> TileSizes:
     """Tiles for blocks of queries and keys, the larger `width` of the head dimensions, and the dtype of the inputs.
 
