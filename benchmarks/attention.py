@@ -175,21 +175,27 @@ def at_size(n: int, dimension: int, causal: bool) -> Iterator[dict]:
             if density == FLEX_DENSITY and not causal and n in LENGTHS[:2]:
                 yield from measured("flex", flex(mask), inputs, setting)
     if not causal:
-        yield predicted(inputs, size | {"block": 64})
+        yield from predictions(inputs, size | {"block": 64})
     size |= {"block": None, "density": 1.0}
     yield from measured("ours, checked", lambda *x: block_sparse_entmax_attention(*x, causal=causal), inputs, size)
     for name, function in peers(causal, n).items():
         yield from measured(name, function, inputs, size)
 
 
-def predicted(inputs: list[torch.Tensor], setting: dict) -> dict:
-    """The time of Sparsefinder's version 2, of 16 clusters that pick a tenth of the blocks each, mask included."""
+def predictions(inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
+    """The time of Sparsefinder's version 2, of 16 clusters that pick a tenth of the blocks each; compiled, and not."""
     q, k, _ = inputs
     block = setting["block"]
-    count = max(1, round(0.1 * q.shape[2] / block))
-    predict = untrained_prediction(*q.shape[1::2], block, clusters=16, count=count, seed=0, device="cuda")
-    row = {"attention": "sparsefinder-v2", "part": "prediction", "density": predict(q, k).density, "megabytes": None}
-    return setting | row | {"milliseconds": median_milliseconds(lambda: predict(q, k))}
+    rule = {"clusters": 16, "count": max(1, round(0.1 * q.shape[2] / block)), "seed": 0, "device": "cuda"}
+    for name, compiled in (("sparsefinder-v2", True), ("sparsefinder-v2, eager", False)):
+        row = setting | {"attention": name, "part": "prediction", "milliseconds": None, "megabytes": None}
+        try:
+            predict = untrained_prediction(*q.shape[1::2], block, **rule, compiled=compiled)
+            row["density"] = predict(q, k).density
+            row["milliseconds"] = median_milliseconds(lambda predict=predict: predict(q, k))
+        except Exception as error:  # torch.compile may fail where the rest runs
+            row["error"] = f"{type(error).__name__}: {error}"[:300]
+        yield row
 
 
 def flex(mask: BlockMask) -> Callable:

@@ -73,9 +73,9 @@ def prediction_shares(rows: Iterable[dict]) -> list[dict]:
                 "both",
                 0.1,
             )
-            if same and timed and ours["milliseconds"] is not None:
+            if same and timed and None not in (row["milliseconds"], ours["milliseconds"]):
                 share = row["milliseconds"] / ours["milliseconds"]
-                setting = {name: row[name] for name in SETTING if name != "part"}
+                setting = {"prediction": row["attention"]} | {name: row[name] for name in SETTING if name != "part"}
                 shares.append(
                     setting | {"share": share, "target": PREDICTION_TARGET, "met": share <= PREDICTION_TARGET}
                 )

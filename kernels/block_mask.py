@@ -1,6 +1,6 @@
 """Which blocks of keys each block of queries visits, in FlexAttention's format of counts and indices."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import torch
@@ -148,6 +148,27 @@ class BlockMask:
     def to_dense(self) -> Tensor:
         """``Bool[B, H, Q_blocks, KV_blocks]``, True where a block is visited."""
         return self._visits() > 0
+
+    @classmethod
+    def unchecked(
+        cls,
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        block_size: tuple[int, int],
+        length: tuple[int, int],
+        full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None,
+    ) -> Self:
+        """The mask of these attributes without a look at them, for which a GPU would be waited for.
+
+        For lists that are right by construction: an index out of range reads foreign memory, a block listed twice counts
+        twice.
+        """
+        mask = object.__new__(cls)
+        given = (kv_num_blocks, kv_indices, block_size, length, full_kv_num_blocks, full_kv_indices)
+        for field, value in zip(fields(cls), given, strict=True):
+            object.__setattr__(mask, field.name, value)
+        return mask
 
     @classmethod
     def from_dense(cls, dense: Tensor, block_size: int | tuple[int, int], length: int | tuple[int, int]) -> Self:

@@ -4,8 +4,9 @@
 >>> with control.visiting(graph): model(ids)  # sparselib.integrations.huggingface.use_attention
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 from sparselib.checks import Lengths
 from sparselib.chunks import Chunks
 from sparselib.kernels import BlockMask
-from sparselib.masks.fixed_blocks import block_limits, distinct, fixed_blocks
+from sparselib.masks.fixed_blocks import block_limits, distinct, fixed_columns
 from sparselib.predictors.visible import real_positions
 from sparselib.projections import Projection
 
@@ -51,45 +52,83 @@ def unite(predicted: Tensor, block_size: int, length: int, lengths: Lengths = No
     if predicted.ndim != 4 or predicted.shape[2] != count or predicted.is_floating_point():
         found = f"{predicted.dtype} {tuple(predicted.shape)}"
         raise ValueError(f"predicted must be integers [B, H, {count}, K] for {length} tokens; got {found}")
-    if ((predicted < 0) | (predicted > count)).any():
-        raise ValueError(f"predicted {tuple(predicted.shape)} holds blocks outside 0..{count}")
-    batch, heads = predicted.shape[:2]
-    real = Chunks(block_size).count(real_positions(batch, length, lengths, predicted.device).sum(-1))  # [B]
+    _check_range(predicted)
+    return _mask(_united(predicted, block_size, length, lengths, causal), block_size, length)
+
+
+def _check_range(predicted: Tensor) -> None:
+    count = predicted.shape[2]
+    if predicted.numel():
+        low, high = torch.stack(torch.aminmax(predicted)).tolist()
+        if low < 0 or high > count:
+            raise ValueError(f"predicted {tuple(predicted.shape)} holds blocks outside 0..{count}")
+
+
+def _mask(lists: tuple[Tensor, Tensor, Tensor, Tensor], block_size: int, length: int) -> BlockMask:
+    return BlockMask.unchecked(*lists[:2], (block_size, block_size), (length, length), *lists[2:])
+
+
+def _united(
+    predicted: Tensor, block_size: int, length: int, lengths: Lengths, causal: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Counts and lists of blocks, and those of the rows that see everything."""
+    batch, heads, count, _ = predicted.shape
+    if lengths is None:
+        real = torch.full((batch,), count, device=predicted.device)
+    else:
+        real = Chunks(block_size).count(real_positions(batch, length, lengths, predicted.device).sum(-1))
     limits = block_limits(real, count, causal)  # [B, N]
-    fixed = fixed_blocks(limits, real - 1)[:, None].expand(batch, heads, count, -1)
+    fixed = fixed_columns(count, real - 1)[:, None].expand(batch, heads, count, -1)
     lists = distinct(torch.cat([predicted, fixed], dim=-1), limits[:, None].expand(batch, heads, count))
     lists = lists[..., :count]
     own = torch.arange(count, device=predicted.device)
     is_global = ((own == 0) | (own == real[:, None] - 1))[:, None].expand(batch, heads, count)
-    counts = (lists < count).sum(-1).masked_fill(is_global, 0)
+    counts = (lists < count).sum(-1, dtype=torch.int32).masked_fill(is_global, 0)
     # Rows that see everything share one list, a view without memory of its own; in kv_indices they would make all rows as long.
     everything = own.int().expand(batch, heads, count, count)
-    everything_seen = limits[:, None].expand_as(counts).masked_fill(~is_global, 0)
-    return BlockMask(
-        counts.int(),
-        lists.masked_fill(lists == count, 0).int(),
-        block_size,
-        length,
-        everything_seen.int(),
-        everything,
-    )
+    everything_seen = limits.int()[:, None].expand_as(counts).masked_fill(~is_global, 0)
+    return counts, lists.masked_fill(lists == count, 0).int(), everything_seen, everything
 
 
 @dataclass(frozen=True)
 class PredictedBlocks:
     """Blocks predicted from each layer's own queries and keys; for `AttentionControl.visiting` of a bidirectional model.
 
-    `projections` and `predictors` hold one per layer.
+    Attributes
+    ----------
+    projections, predictors : sequence
+        One per layer.
+    chunks : Chunks
+    compiled : bool
+        Predict with torch.compile. It takes some seconds to begin with, and saves most of the time of a prediction on a GPU,
+        which is that of launching a hundred small operations and waiting for what they found. Numbers in q, k and `lengths`
+        are not looked at then; the attention does that.
     """
 
     projections: Sequence[Projection]
     predictors: Sequence[BlockPredictor]
     chunks: Chunks
+    compiled: bool = False
 
     @torch.no_grad()
     def __call__(self, layer: int, q: Tensor, k: Tensor, lengths: Tensor | None) -> BlockMask:
         """Queries and keys ``[B, H, n, D]`` and the real tokens ``[B]`` of each sentence -> the blocks that they visit."""
-        vectors = (self.chunks.vectors(self.projections[layer](x), lengths) for x in (q, k))
-        real = None if lengths is None else self.chunks.count(lengths)
-        predicted = self.predictors[layer].predict(*vectors, lengths=real)
-        return unite(predicted, self.chunks.size, q.shape[2], lengths)
+        run = _compiled() if self.compiled else _predicted
+        lists = run(self.projections[layer], self.predictors[layer], self.chunks, q, k, lengths)
+        return _mask(lists, self.chunks.size, q.shape[2])
+
+
+def _predicted(
+    projection: Projection, predictor: BlockPredictor, chunks: Chunks, q: Tensor, k: Tensor, lengths: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    vectors = (chunks.vectors(projection(x), lengths) for x in (q, k))
+    real = None if lengths is None else chunks.count(lengths)
+    predicted = predictor.predict(*vectors, lengths=real)
+    if not torch.compiler.is_compiling():
+        _check_range(predicted)
+    return _united(predicted, chunks.size, q.shape[2], lengths, causal=False)
+
+
+@cache
+def _compiled() -> Callable:
+    return torch.compile(_predicted)

@@ -38,7 +38,7 @@ class Chunks:
         Raises ValueError for lengths outside 1..n.
         """
         real = real_positions(x.shape[0], x.shape[2], lengths, x.device)[:, None, :, None]  # [B, 1, n, 1]
-        split = self._split(x.masked_fill(~real, 0.0), 2)  # [B, H, N, z, R]
+        split = self._split(x if lengths is None else x.masked_fill(~real, 0.0), 2)  # [B, H, N, z, R]
         if self.pooling == "concatenate":
             return split.flatten(3)
         return split.sum(3) / self._split(real, 2).sum(3).clamp_min(1)

@@ -120,11 +120,19 @@ class Prediction:
     graph: PredictedBlocks
 
     def __call__(self, q: Tensor, k: Tensor) -> BlockMask:
-        return self.graph(0, q.float(), k.float(), None)
+        return self.graph(0, q, k, None)
 
 
 def untrained_prediction(
-    heads: int, dimension: int, block: int, *, clusters: int, count: int, seed: int, device: str
+    heads: int,
+    dimension: int,
+    block: int,
+    *,
+    clusters: int,
+    count: int,
+    seed: int,
+    device: str,
+    compiled: bool = False,
 ) -> Prediction:
     """Version 2 of efficient Sparsefinder with a random projection and random centroids: they cost what learned ones do.
 
@@ -134,4 +142,5 @@ def untrained_prediction(
     weight = torch.randn(heads, dimension, PROJECTED, generator=generator) * dimension**-0.5
     centroids = torch.randn(heads, clusters, block * PROJECTED, generator=generator)
     projection = Projection(weight, torch.zeros(heads, PROJECTED)).to(device)
-    return Prediction(PredictedBlocks([projection], [ClusteredBlocks(centroids.to(device), count)], Chunks(block)))
+    predictor = ClusteredBlocks(centroids.to(device), count)
+    return Prediction(PredictedBlocks([projection], [predictor], Chunks(block), compiled))

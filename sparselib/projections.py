@@ -26,8 +26,8 @@ class Projection:
     bias: Tensor
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Project ``[B, H, n, D]`` to ``[B, H, n, R]``."""
-        return x @ self.weight + self.bias.unsqueeze(1)
+        """Project ``[B, H, n, D]`` to ``[B, H, n, R]``, in the dtype of `x`."""
+        return x @ self.weight.to(x.dtype) + self.bias.to(x.dtype).unsqueeze(1)
 
     def to(self, device: torch.device | str) -> "Projection":
         """The same projection on another device."""

@@ -1,12 +1,15 @@
 """The union of predicted, window and global blocks against sets, its laws, and memory linear in the number of blocks."""
 
+import shutil
+from dataclasses import fields
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from sparselib.block_graph import PredictedBlocks, unite
+from sparselib.block_graph import PredictedBlocks, _predicted, unite
 from sparselib.chunks import Chunks
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.predictors import ClusteredBlocks, NearestBlocks, RandomBlocks
@@ -94,6 +97,42 @@ def test_a_layer_uses_its_own_projection_and_predictor_and_the_lengths_in_blocks
     found = graph(1, q, k, lengths)
     assert torch.equal(found.to_dense(), expected.to_dense())
     assert not torch.equal(found.to_dense(), graph(0, q, k, lengths).to_dense())
+
+
+@pytest.mark.parametrize("lengths", [None, [22, 9]], ids=["whole", "padded"])
+@pytest.mark.parametrize("predictor", ["nearest", "clustered"])
+def test_a_compiled_prediction_is_the_same(predictor, lengths):
+    """In one graph: nothing in it waits for numbers."""
+    q, k, projection = drawn(22, batch=2)
+    centroids = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(2))
+    rule = NearestBlocks(2) if predictor == "nearest" else ClusteredBlocks(centroids, 2)
+    layer = (projection, rule, Chunks(4), q, k, None if lengths is None else torch.tensor(lengths))
+    compiled = torch.compile(_predicted, fullgraph=True, backend="aot_eager")
+    assert all(torch.equal(x, y) for x, y in zip(compiled(*layer), _predicted(*layer), strict=True))
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler on a CPU")
+def test_compiled_by_an_option():
+    q, k, projection = drawn(22, batch=2)
+    masks = [PredictedBlocks([projection], [NearestBlocks(2)], Chunks(4), x)(0, q, k, None) for x in (False, True)]
+    assert torch.equal(masks[0].to_dense(), masks[1].to_dense())
+
+
+def test_predicted_lists_pass_the_checks_of_masks():
+    q, k, projection = drawn(22, batch=2)
+    mask = PredictedBlocks([projection], [NearestBlocks(2)], Chunks(4))(0, q, k, torch.tensor([22, 9]))
+    checked = BlockMask(**{field.name: getattr(mask, field.name) for field in fields(mask)})
+    assert torch.equal(checked.to_dense(), mask.to_dense())
+
+
+def test_predictors_of_others_are_checked():
+    class Outside:
+        def predict(self, q, k, *, lengths=None, causal=False):
+            return torch.full((*q.shape[:3], 1), q.shape[2] + 1)
+
+    q, k, projection = drawn(22)
+    with pytest.raises(ValueError, match=r"predicted \(1, 2, 6, 1\) holds blocks outside 0..6"):
+        PredictedBlocks([projection], [Outside()], Chunks(4))(0, q, k, None)
 
 
 class LargestStorage(TorchDispatchMode):

@@ -31,5 +31,5 @@ def scaling(
     device = "cuda" if torch.cuda.is_available() else "cpu"
     shared = {"seed": seed, "device": device}
     sizes = [settings[name] for name in ("heads", "dimension", "block")]
-    predict = untrained_prediction(*sizes, **settings.pop("predictor"), **shared)
+    predict = untrained_prediction(*sizes, **settings.pop("predictor"), **shared, compiled=device != "cpu")
     write_table(output, measure(**settings, **shared, predict=predict))

@@ -16,11 +16,15 @@ def fixed_blocks(limits: Tensor, last: Tensor) -> Tensor:
     `limits` `[B, N]`: how many key blocks a query block may see, counted from the first: 0 in the padding, up to itself
     if causal. `last` `[B]`: the last real block of each sentence.
     """
-    count = limits.shape[1]
-    own = torch.arange(count, device=limits.device).expand_as(limits)
-    columns = [torch.zeros_like(own), own - 1, own, own + 1, last[:, None].expand_as(own)]
-    lists = torch.stack(columns, dim=-1)
-    return distinct(lists.masked_fill(lists < 0, count), limits)
+    return distinct(fixed_columns(limits.shape[1], last), limits)
+
+
+def fixed_columns(count: int, last: Tensor) -> Tensor:
+    """The same of `count` blocks with repetitions and what may not be seen: `[B, N, 5]`."""
+    own = torch.arange(count, device=last.device)
+    columns = torch.stack([torch.zeros_like(own), own - 1, own, own + 1], dim=-1)
+    columns[0, 1] = count  # there is none on the left of the first
+    return torch.cat([columns.expand(len(last), -1, -1), last[:, None, None].expand(-1, count, 1)], dim=-1)
 
 
 def distinct(lists: Tensor, limits: Tensor) -> Tensor:

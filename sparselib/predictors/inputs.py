@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from sparselib.checks import Lengths
+from sparselib.kernels.checks import first_not_finite
 from sparselib.predictors.visible import real_positions
 
 
@@ -20,7 +21,8 @@ def checked_inputs(q: Tensor, k: Tensor, lengths: Lengths) -> tuple[Tokens, Toke
     """Queries and keys to compute with: finite, at least float32, rid of whatever the padding held.
 
     Raises ValueError if q and k are not 4-D with the same batch, heads and dimension, hold NaN or infinite
-    values at real positions, differ in length although `lengths` is given, or if a length is not in 1..n.
+    values at real positions, differ in length although `lengths` is given, or if a length is not in 1..n. Under
+    torch.compile, numbers are not looked at.
     """
     if q.ndim != 4 or k.ndim != 4:
         raise ValueError(f"q and k must be [B, H, N, D], got {tuple(q.shape)} and {tuple(k.shape)}")
@@ -28,15 +30,18 @@ def checked_inputs(q: Tensor, k: Tensor, lengths: Lengths) -> tuple[Tokens, Toke
         raise ValueError(f"q and k must share B, H and D, got {tuple(q.shape)} and {tuple(k.shape)}")
     if lengths is not None and q.shape != k.shape:
         raise ValueError(f"lengths needs as many queries as keys, got {q.shape[2]} and {k.shape[2]}")
-    return _tokens("q", q, lengths), _tokens("k", k, lengths)
+    queries, keys = _tokens(q, lengths), _tokens(k, lengths)
+    if not torch.compiler.is_compiling():
+        name = first_not_finite(q=queries.vectors, k=keys.vectors)
+        if name is not None:
+            raise ValueError(f"{name} holds NaN or infinite values")
+    return queries, keys
 
 
-def _tokens(name: str, x: Tensor, lengths: Lengths) -> Tokens:
+def _tokens(x: Tensor, lengths: Lengths) -> Tokens:
     real = real_positions(x.shape[0], x.shape[2], lengths, x.device)[:, None, :, None]
-    vectors = x.detach().to(torch.promote_types(x.dtype, torch.float32)).masked_fill(~real, 0.0)
-    if not vectors.isfinite().all():
-        raise ValueError(f"{name} holds NaN or infinite values")
-    return Tokens(vectors, real)
+    vectors = x.detach().to(torch.promote_types(x.dtype, torch.float32))
+    return Tokens(vectors if lengths is None else vectors.masked_fill(~real, 0.0), real)
 
 
 def matching_centroids(centroids: Tensor, tokens: Tokens) -> Tensor:

@@ -60,7 +60,8 @@ def test_prediction_is_compared_with_attention_at_a_tenth():
         row("ours", 0.25, 9.0),
         row("ours", 0.1, 9.0, block=128),
     ]
-    assert [(x["share"], x["met"]) for x in limits.prediction_shares(rows)] == [(0.125, True)]
+    found = [(x["prediction"], x["share"], x["met"]) for x in limits.prediction_shares(rows)]
+    assert found == [("sparsefinder-v2", 0.125, True)]
 
 
 @pytest.mark.parametrize(("peer", "expected"), [(0.5, None), (1.0, 0.1), (2.5, 0.3), (5.25, 0.75), (9.0, 1.0)])
