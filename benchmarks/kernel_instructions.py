@@ -25,14 +25,15 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from sparselib.kernels import BlockMask, triton_backward, triton_forward
-from sparselib.kernels.lists import BlockLists, without_future
+from sparselib.kernels import BlockMask, triton_backward, triton_forward, triton_lists
+from sparselib.kernels.lists import BlockLists
 from sparselib.kernels.tile_sizes import tile_sizes
 
 SETTINGS = [("bfloat16", d, alpha, False, block) for d in (64, 128) for block in (64, 128) for alpha in (1.5, 1.0)]
 KERNELS = {
     triton_forward: ("_forward",),
     triton_backward: ("_gradient_of_queries", "_gradients_of_keys"),
+    triton_lists: ("_cut",),
 }
 #: What the loops of a kernel are for, in their order, and the matrix products in a step of each.
 LOOPS = {
@@ -98,7 +99,6 @@ def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int)
     x = torch.zeros(1, 2, 256, dimension, dtype=getattr(torch, dtype))
     mask = BlockMask.from_dense(torch.ones(1, 1, 256 // block, 256 // block, dtype=torch.bool), block, 256)
     lists = BlockLists(*mask.lists()[0], mask.block_size)
-    lists = without_future(lists) if causal else lists
     sizes = tile_sizes(mask.block_size, dimension, x.dtype)
     tiles = {
         "_forward": (sizes.row_tile * sizes.key_step, sizes.warps),
@@ -108,7 +108,6 @@ def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int)
 
     def found(name: str, kernel) -> None:
         product = next((x for x in ("wgmma", "mma.sync") if x in kernel.asm["ptx"]), "fma")
-        pairs, warps = tiles[name]
         row = {
             "kernel": name,
             "product": product,
@@ -117,6 +116,7 @@ def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int)
         }
         names = LOOPS[name, alpha != 1] if product == "wgmma" else ()
         lengths = inner_loops(kernel.asm["cubin"]) if names else ()
+        pairs, warps = tiles[name] if names else (1, 1)
         row["loops"] = [
             {
                 "name": loop,
@@ -133,6 +133,7 @@ def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int)
     try:
         for (module, name), kernel in originals.items():
             setattr(module, name, Compiling(kernel, found))
+        lists = triton_lists.joined(lists, lists, causal) if causal else lists
         output, tau, alive = triton_forward.forward(x, x, x, lists, None, sizes, precise=False, **rules)
         triton_backward.backward(x, x, x, x, output, tau, alive, lists, None, sizes, **rules)
     finally:

@@ -1,4 +1,4 @@
-"""Lists of blocks for the kernels: joined, cut by causality, and transposed; all in linear memory, and without a host sync."""
+"""Lists of blocks for the kernels: joined, and transposed; all in linear memory, and without a host sync."""
 
 from dataclasses import dataclass
 
@@ -48,37 +48,28 @@ def joined(lists: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     return _compacted(listed, torch.cat([indices.int() for _, indices in lists], -1))
 
 
-def dense(blocks: tuple[int, int], block: tuple[int, int], device: torch.device) -> BlockLists:
-    """Every block of keys for every block of queries, ascending."""
-    counts = torch.full((1, 1, blocks[0]), blocks[1], dtype=torch.int32, device=device)
+def dense(blocks: tuple[int, int], block: int, causal: bool, device: torch.device) -> BlockLists:
+    """Every block of keys for every block of queries, ascending; if causal, those that are not in the future."""
+    first = torch.arange(1, blocks[0] + 1, dtype=torch.int32, device=device)
+    counts = (first if causal else torch.full_like(first, blocks[1])).view(1, 1, -1)
     indices = torch.arange(blocks[1], dtype=torch.int32, device=device).expand(1, 1, *blocks)
-    return BlockLists(counts, indices, block)
+    return BlockLists(counts, indices, (block, block))
 
 
-def without_future(lists: BlockLists) -> BlockLists:
-    """The lists without blocks of which every key is later than every query."""
-    last_query = torch.arange(1, lists.counts.shape[-1] + 1, device=lists.counts.device) * lists.block[0] - 1
-    seen = lists.indices * lists.block[1] <= last_query[:, None]
-    return BlockLists(*_compacted(_listed(lists.counts, lists.indices) & seen, lists.indices), lists.block)
-
-
-def by_tile(lists: BlockLists, rows: int, tiles: int, alive: Tensor | None) -> BlockLists:
-    """The lists of tiles of `rows` queries, a divisor of the block; only ``alive [B, H, tiles, W]`` blocks, if given."""
-    parts = lists.block[0] // rows
-    counts, indices = (x.repeat_interleave(parts, 2)[:, :, :tiles] for x in (lists.counts, lists.indices))
-    if alive is not None:
-        counts, indices = _compacted(alive > 0, indices.expand(alive.shape))
-    return BlockLists(counts, indices, (rows, lists.block[1]))
+def by_rows(counts: Tensor, indices: Tensor, block: tuple[int, int]) -> BlockLists:
+    """The lists of a mask as the kernels read them: row by row, each of it in one piece."""
+    whole = (x.int() if x.stride(-1) == 1 else x.int().contiguous() for x in (counts, indices))
+    return BlockLists(*whole, block)
 
 
 def transposed(lists: BlockLists, k_blocks: int) -> TransposedLists:
-    """The tiles of queries of each block of keys, ascending."""
+    """The tiles of queries of each block of keys, ascending; indices that do not count have to be `k_blocks`."""
     batch, heads, _, width = lists.indices.shape
-    key = torch.where(_listed(lists.counts, lists.indices), lists.indices, k_blocks).flatten(2)
-    ordered, order = key.sort(dim=-1, stable=True)
+    ordered, order = lists.indices.flatten(2).sort(dim=-1, stable=True)
     bounds = torch.arange(k_blocks + 1, dtype=ordered.dtype, device=ordered.device).expand(batch, heads, -1)
     starts = torch.searchsorted(ordered, bounds.contiguous(), out_int32=True)
-    return TransposedLists(starts, order.div(max(1, width), rounding_mode="floor").int())
+    tiles = torch.empty(order.shape, dtype=torch.int32, device=order.device)
+    return TransposedLists(starts, torch.div(order, max(1, width), rounding_mode="floor", out=tiles))
 
 
 def broadcast_strides(x: Tensor) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from . import gather
 from .block_mask import BlockMask
-from .lists import BlockLists, dense, joined, without_future
+from .lists import BlockLists, by_rows, dense, joined
 from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
 from .visits import Visits
 
@@ -51,14 +51,15 @@ def attend(
     """
     if backend is None:
         backend = "triton" if q.is_cuda else "gather"
-    counts, indices = (None, None) if block_mask is None else joined(block_mask.lists())
+    lists = [] if block_mask is None else [x for listed in block_mask.lists() for x in listed]
+    lists += [None] * (4 - len(lists))
     block = (DENSE_BLOCK, DENSE_BLOCK) if block_mask is None else block_mask.block_size
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if scale <= 0:  # the kernels want a positive one: a hidden key's product is -inf, and its score has to be
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     numbers = (*block, float(alpha), float(scale), causal, backend, precise)
     run = _operator if torch.compiler.is_compiling() else _Attention.apply
-    output, tau, _ = run(q, k, v, counts, indices, lengths, *numbers)
+    output, tau, _ = run(q, k, v, *lists, lengths, *numbers)
     return output, tau
 
 
@@ -68,6 +69,8 @@ def _attention(
     v: Tensor,
     counts: Tensor | None,
     indices: Tensor | None,
+    full_counts: Tensor | None,
+    full_indices: Tensor | None,
     lengths: Tensor | None,
     q_block: int,
     k_block: int,
@@ -80,10 +83,10 @@ def _attention(
     """Output, tau, and what the Triton backend keeps of its visits for the backward pass; empty for others."""
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
-        visits = _visits(q, k, counts, indices, lengths, (q_block, k_block), causal)
+        visits = _visits(q, k, counts, indices, full_counts, full_indices, lengths, (q_block, k_block), causal)
         output, tau = gather.forward(q, k, v, visits, **rules)
         return output.contiguous(), tau.contiguous(), q.new_empty(0, dtype=torch.int8)
-    lists = _lists(q, k, counts, indices, (q_block, k_block), causal)
+    lists = _lists(q, k, counts, indices, full_counts, full_indices, (q_block, k_block), causal)
     from . import triton_forward, triton_tiles
 
     triton_tiles.check_device(q)
@@ -101,6 +104,8 @@ def _gradients(
     alive: Tensor,
     counts: Tensor | None,
     indices: Tensor | None,
+    full_counts: Tensor | None,
+    full_indices: Tensor | None,
     lengths: Tensor | None,
     q_block: int,
     k_block: int,
@@ -113,9 +118,9 @@ def _gradients(
     """Gradients of q, k and v."""
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
-        visits = _visits(q, k, counts, indices, lengths, (q_block, k_block), causal)
+        visits = _visits(q, k, counts, indices, full_counts, full_indices, lengths, (q_block, k_block), causal)
         return tuple(x.contiguous() for x in gather.backward(grad, q, k, v, tau, visits, **rules))
-    lists = _lists(q, k, counts, indices, (q_block, k_block), causal)
+    lists = _lists(q, k, counts, indices, full_counts, full_indices, (q_block, k_block), causal)
     from . import triton_backward
 
     saved = (x.contiguous() for x in (output, tau, alive))
@@ -123,11 +128,14 @@ def _gradients(
     return triton_backward.backward(grad, q, k, v, *saved, lists, lengths, sizes, causal=causal, **rules)
 
 
-def _fake_attention(q, k, v, counts, indices, lengths, q_block, k_block, alpha, scale, causal, backend, precise):
+def _fake_attention(
+    q, k, v, counts, indices, full_counts, full_indices, lengths, q_block, k_block, alpha, scale, causal, backend, precise
+):  # fmt: skip
     tau = q.new_empty(q.shape[:3], dtype=torch.promote_types(q.dtype, torch.float32))
     alive = (0,)
     if backend == "triton":
-        width = -(-k.shape[2] // k_block) if indices is None else indices.shape[-1]
+        listed = [x.shape[-1] for x in (indices, full_indices) if x is not None]
+        width = sum(listed) if listed else -(-k.shape[2] // k_block)
         alive = alive_shape(q.shape, width, _sizes(q, v, (q_block, k_block)), alpha)
     return q.new_empty((*q.shape[:3], v.shape[-1])), tau, q.new_empty(alive, dtype=torch.int8)
 
@@ -137,15 +145,18 @@ def _fake_gradients(grad, q, k, v, *_):
 
 
 def _save(ctx, inputs, output) -> None:
-    q, k, v, counts, indices, lengths, *ctx.rules = inputs
-    ctx.save_for_backward(q, k, v, *output, counts, indices, lengths)
+    q, k, v, *lists, lengths = inputs[:8]
+    ctx.rules = inputs[8:]
+    ctx.save_for_backward(q, k, v, *output, *lists, lengths)
     ctx.mark_non_differentiable(*output[1:])
     ctx.set_materialize_grads(False)
 
 
-def _differentiate(ctx, grad: Tensor, *_) -> tuple:
+def _differentiate(ctx, grad: Tensor | None, *_) -> tuple:
+    if grad is None:  # nothing that was computed from the output asks for gradients
+        return (None,) * (8 + len(ctx.rules))
     gradients = _backward_operator(grad, *ctx.saved_tensors, *ctx.rules)
-    return *gradients, *[None] * (3 + len(ctx.rules))
+    return *gradients, *[None] * (5 + len(ctx.rules))
 
 
 class _Attention(torch.autograd.Function):
@@ -172,24 +183,37 @@ def _visits(
     k: Tensor,
     counts: Tensor | None,
     indices: Tensor | None,
+    full_counts: Tensor | None,
+    full_indices: Tensor | None,
     lengths: Tensor | None,
     block: tuple,
     causal: bool,
 ) -> Visits:
-    visited = None if indices is None else BlockLists(counts, indices, block)
+    visited = None
+    if indices is not None:
+        pairs = [(counts, indices)] if full_indices is None else [(counts, indices), (full_counts, full_indices)]
+        visited = BlockLists(*joined(pairs), block)
     lengths = None if lengths is None else lengths.long()
     return Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), visited, causal, lengths, q.device)
 
 
 def _lists(
-    q: Tensor, k: Tensor, counts: Tensor | None, indices: Tensor | None, block: tuple[int, int], causal: bool
+    q: Tensor,
+    k: Tensor,
+    counts: Tensor | None,
+    indices: Tensor | None,
+    full_counts: Tensor | None,
+    full_indices: Tensor | None,
+    block: tuple[int, int],
+    causal: bool,
 ) -> BlockLists:
+    from . import triton_lists
+
     if indices is None:
-        blocks = tuple(-(-n // size) for n, size in zip((q.shape[2], k.shape[2]), block, strict=True))
-        lists = dense(blocks, block, q.device)
-    else:
-        lists = BlockLists(counts, indices, block)
-    return without_future(lists) if causal else lists
+        return dense((-(-q.shape[2] // block[0]), -(-k.shape[2] // block[1])), block[0], causal, q.device)
+    lists = by_rows(counts, indices, block)
+    full = None if full_indices is None else by_rows(full_counts, full_indices, block)
+    return triton_lists.joined(lists, full, causal) if causal or full is not None else lists
 
 
 def _sizes(q: Tensor, v: Tensor, block: tuple[int, int]) -> TileSizes:

@@ -11,9 +11,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .lists import BlockLists, broadcast_strides, by_tile, transposed
+from .lists import BlockLists, broadcast_strides, transposed
 from .tile_sizes import TileSizes, padded
 from .triton_entmax import SOFTMAX, folded, kind_of, weights
+from .triton_lists import by_tile
 from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast, without_hidden
 
 
@@ -170,8 +171,9 @@ def backward(
     Deterministic by construction: every gradient is summed up by one program in one order, without atomic additions.
     """
     (b, h, n, d), (kv_heads, keys, e) = q.shape, v.shape[1:]
-    lists = by_tile(lists, sizes.rows, -(-n // sizes.rows), None if alpha == 1 else alive)
-    visitors = transposed(lists, -(-keys // lists.block[1]))
+    k_blocks = -(-keys // lists.block[1])
+    lists = by_tile(lists, sizes.rows, -(-n // sizes.rows), None if alpha == 1 else alive, k_blocks)
+    visitors = transposed(lists, k_blocks)
     delta = torch.empty_like(tau)
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     strides = (*q.stride(), *k.stride(), *v.stride(), *grad.stride())

@@ -34,7 +34,9 @@ def test_pytorchs_checks_of_operators(backend, mask, alpha):
     if backend == "triton":
         pytest.importorskip("triton")
     lengths = torch.tensor([35], dtype=torch.int32)
-    torch.library.opcheck(_operator, (*drawn(), *lists(mask), lengths, 16, 16, alpha, 0.25, True, backend, False))
+    torch.library.opcheck(
+        _operator, (*drawn(), *lists(mask), None, None, lengths, 16, 16, alpha, 0.25, True, backend, False)
+    )
 
 
 @pytest.mark.parametrize("mask", [None, drawn_mask()])

@@ -1,0 +1,111 @@
+"""Lists of blocks as the Triton kernels get them, against sets."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparselib.kernels import BlockMask
+from sparselib.kernels.lists import BlockLists, by_rows, dense, transposed
+from sparselib.kernels.operator import attend
+
+pytest.importorskip("triton")
+
+from sparselib.kernels import triton_lists
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def drawn(shape, blocks, block, seed):
+    """Distinct blocks in any order; behind them, numbers that must not count."""
+    generator = torch.Generator().manual_seed(seed)
+    indices = torch.rand(*shape, blocks, generator=generator).argsort(-1)
+    return by_rows(torch.randint(blocks + 1, shape, generator=generator).to(DEVICE), indices.to(DEVICE), block)
+
+
+def rows(lists: BlockLists) -> list[list[int]]:
+    shape = lists.counts.shape
+    indices = lists.indices.expand(*shape, -1).flatten(0, 2).tolist()
+    return [row[:count] for row, count in zip(indices, lists.counts.flatten().tolist(), strict=True)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 99), causal=st.booleans(), two=st.booleans(), blocks=st.sampled_from([1, 5, 150]))
+def test_joined_and_without_future(seed, causal, two, blocks):
+    lists = [drawn((1, 2, 3), blocks, (8, 4), seed + x) for x in range(1 + two)]
+    found = triton_lists.joined(lists[0], lists[1] if two else None, causal)
+    expected = [[j for part in parts for j in part] for parts in zip(*map(rows, lists), strict=True)]
+    if causal:
+        expected = [[j for j in row if 4 * j <= 8 * (i % 3) + 7] for i, row in enumerate(expected)]
+    assert rows(found) == expected
+    assert found.block == (8, 4)
+
+
+@pytest.mark.parametrize("flagged", [False, True])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_tiles_share_the_list_of_their_block_and_keep_what_is_alive(parts, flagged):
+    lists, tiles, blocks = drawn((1, 2, 3), 140, (8, 4), seed=0), 3 * parts - 1, 140
+    alive = torch.rand(2, 2, tiles, blocks, generator=torch.Generator().manual_seed(1)).to(DEVICE) < 0.5
+    found = triton_lists.by_tile(lists, 8 // parts, tiles, alive.to(torch.int8) if flagged else None, blocks)
+    listed, expected = rows(lists), []
+    for b in range(2 if flagged else 1):
+        for h in range(2):
+            for tile in range(tiles):
+                row = listed[3 * h + tile // parts]
+                flags = alive[b, h, tile].tolist() if flagged else [True] * len(row)
+                expected.append([j for j, flag in zip(row, flags, strict=False) if flag])
+    assert rows(found) == expected
+    beyond = torch.arange(blocks, device=DEVICE) >= found.counts[..., None]
+    assert (found.indices[beyond] == blocks).all()  # what sorting puts last
+
+
+def test_transposed_lists_are_those_of_the_other_side():
+    lists = triton_lists.by_tile(drawn((2, 1, 6), 9, (4, 4), seed=0), 4, 6, None, 9)
+    found = transposed(lists, 9)
+    for b in range(2):
+        starts, tiles = found.starts[b, 0].tolist(), found.tiles[b, 0].tolist()
+        listed = rows(lists)[6 * b : 6 * b + 6]
+        for j in range(9):
+            assert tiles[starts[j] : starts[j + 1]] == [i for i, row in enumerate(listed) if j in row]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_dense_lists(causal):
+    assert rows(dense((3, 3), 16, causal, torch.device(DEVICE))) == [
+        list(range(i + 1 if causal else 3)) for i in range(3)
+    ]
+
+
+@pytest.mark.parametrize("backend", ["gather", "triton"])
+@pytest.mark.parametrize("layout", ["counts", "indices", "int64"])
+def test_masks_may_be_views_of_any_strides(layout, backend):
+    """One count for all rows, or lists in columns: the kernels read rows."""
+    q = torch.randn(1, 1, 64, 16, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    counts = torch.full((1, 1, 4), 2, dtype=torch.int32, device=DEVICE)
+    indices = torch.tensor([[0, 1], [1, 2], [2, 0], [3, 1]], dtype=torch.int32, device=DEVICE).view(1, 1, 4, 2)
+    expected = attend(q, q, q, BlockMask(counts, indices, 16, 64), backend=backend)[0]
+    views = {
+        "counts": (counts[..., :1].expand(1, 1, 4), indices),
+        "indices": (counts, indices.mT.contiguous().mT),
+        "int64": (counts.long(), indices.long()),
+    }
+    assert torch.equal(attend(q, q, q, BlockMask(*views[layout], 16, 64), backend=backend)[0], expected)
+
+
+@pytest.mark.parametrize("alpha", [1, 1.5])
+@pytest.mark.parametrize("causal", [False, True])
+def test_full_blocks_are_visited_like_others(causal, alpha):
+    generator = torch.Generator().manual_seed(0)
+    q, k, v, upstream = (torch.randn(2, 2, 60, 16, generator=generator).to(DEVICE) for _ in range(4))
+    dense_mask = torch.rand(1, 2, 4, 4, generator=generator).to(DEVICE) < 0.7
+    apart = torch.rand(1, 2, 4, 4, generator=generator).to(DEVICE) < 0.5
+    one, partial, full = (
+        BlockMask.from_dense(x, 16, 60) for x in (dense_mask, dense_mask & ~apart, dense_mask & apart)
+    )
+    two = BlockMask(*partial.lists()[0], 16, 60, *full.lists()[0])
+    results = []
+    for mask in (one, two):
+        leaves = [x.requires_grad_() for x in (q, k, v)]
+        output = attend(*leaves, mask, alpha=alpha, causal=causal, backend="triton")[0]
+        results.append((output, *torch.autograd.grad(output, leaves, upstream)))
+    torch.testing.assert_close(results[0], results[1])
