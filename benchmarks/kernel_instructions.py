@@ -33,7 +33,7 @@ SETTINGS = [("bfloat16", d, alpha, False, block) for d in (64, 128) for block in
 KERNELS = {
     triton_forward: ("_forward",),
     triton_backward: ("_gradient_of_queries", "_gradients_of_keys"),
-    triton_lists: ("_cut",),
+    triton_lists: ("_cut", "_listed"),
 }
 #: What the loops of a kernel are for, in their order, and the matrix products in a step of each.
 LOOPS = {

@@ -1,4 +1,4 @@
-"""Lists of blocks for the kernels: joined, and transposed; all in linear memory, and without a host sync."""
+"""Lists of blocks for the kernels, made without waiting for a GPU."""
 
 from dataclasses import dataclass
 
@@ -31,12 +31,12 @@ class TransposedLists:
 
     Attributes
     ----------
-    starts : int32 Tensor ``[B, H, KV_blocks + 1]``
-        Tiles of the j-th block of keys are ``tiles[b, h, starts[b, h, j] : starts[b, h, j + 1]]``.
+    ends : int32 Tensor ``[B, H, KV_blocks]``
+        Tiles of the j-th block of keys are ``tiles[b, h, ends[b, h, j - 1] : ends[b, h, j]]``, ascending.
     tiles : int32 Tensor ``[B, H, *]``
     """
 
-    starts: Tensor
+    ends: Tensor
     tiles: Tensor
 
 
@@ -60,16 +60,6 @@ def by_rows(counts: Tensor, indices: Tensor, block: tuple[int, int]) -> BlockLis
     """The lists of a mask as the kernels read them: row by row, each of it in one piece."""
     whole = (x.int() if x.stride(-1) == 1 else x.int().contiguous() for x in (counts, indices))
     return BlockLists(*whole, block)
-
-
-def transposed(lists: BlockLists, k_blocks: int) -> TransposedLists:
-    """The tiles of queries of each block of keys, ascending; indices that do not count have to be `k_blocks`."""
-    batch, heads, _, width = lists.indices.shape
-    ordered, order = lists.indices.flatten(2).sort(dim=-1, stable=True)
-    bounds = torch.arange(k_blocks + 1, dtype=ordered.dtype, device=ordered.device).expand(batch, heads, -1)
-    starts = torch.searchsorted(ordered, bounds.contiguous(), out_int32=True)
-    tiles = torch.empty(order.shape, dtype=torch.int32, device=order.device)
-    return TransposedLists(starts, torch.div(order, max(1, width), rounding_mode="floor", out=tiles))
 
 
 def broadcast_strides(x: Tensor) -> tuple[int, int]:

@@ -11,10 +11,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .lists import BlockLists, broadcast_strides, transposed
+from .lists import BlockLists, broadcast_strides
 from .tile_sizes import TileSizes, padded
 from .triton_entmax import SOFTMAX, folded, kind_of, weights
-from .triton_lists import by_tile
+from .triton_lists import from_both_sides
 from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast, without_hidden
 
 
@@ -86,9 +86,9 @@ def _gradient_of_queries(
 
 @triton.jit
 def _gradients_of_keys(
-    q_ptr, k_ptr, v_ptr, grad_ptr, tau_ptr, delta_ptr, dk_ptr, dv_ptr, starts_ptr, members_ptr, lengths_ptr,
+    q_ptr, k_ptr, v_ptr, grad_ptr, tau_ptr, delta_ptr, dk_ptr, dv_ptr, ends_ptr, members_ptr, lengths_ptr,
     q_sb, q_sh, q_sn, q_sd, k_sb, k_sh, k_sn, k_sd, v_sb, v_sh, v_sn, v_sd, g_sb, g_sh, g_sn, g_sd,
-    starts_sb, starts_sh, members_sb, members_sh,
+    ends_sb, ends_sh, members_sb, members_sh,
     heads, group, queries, keys, key_tiles, factor, power, scale,
     D: tl.constexpr, E: tl.constexpr, TILE_D: tl.constexpr, TILE_E: tl.constexpr,
     ROWS: tl.constexpr, ROW_STEP: tl.constexpr, PARTS: tl.constexpr, KEYS: tl.constexpr, KEY_TILE: tl.constexpr,
@@ -115,9 +115,10 @@ def _gradients_of_keys(
     for shared in range(0, group):
         head = kv_head * group + shared
         first = (batch * heads + head) * queries
-        row_start = starts_ptr + batch * starts_sb + head * starts_sh + tile // PARTS
-        begin = tl.load(row_start)
-        count = tl.load(row_start + 1) - begin
+        block = tile // PARTS
+        end_ptr = ends_ptr + batch * ends_sb + head * ends_sh + block
+        begin = tl.load(end_ptr - 1, mask=block > 0, other=0)
+        count = tl.load(end_ptr) - begin
         list_ptr = members_ptr + batch * members_sb + head * members_sh + begin
         q_base = q_ptr + batch * q_sb + head * q_sh
         grad_base = grad_ptr + batch * g_sb + head * g_sh
@@ -172,8 +173,7 @@ def backward(
     """
     (b, h, n, d), (kv_heads, keys, e) = q.shape, v.shape[1:]
     k_blocks = -(-keys // lists.block[1])
-    lists = by_tile(lists, sizes.rows, -(-n // sizes.rows), None if alpha == 1 else alive, k_blocks)
-    visitors = transposed(lists, k_blocks)
+    lists, visitors = from_both_sides(lists, sizes.rows, -(-n // sizes.rows), None if alpha == 1 else alive, k_blocks)
     delta = torch.empty_like(tau)
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     strides = (*q.stride(), *k.stride(), *v.stride(), *grad.stride())
@@ -193,8 +193,8 @@ def backward(
             )  # fmt: skip
         if b * h * key_tiles:
             _gradients_of_keys[(b * kv_heads * key_tiles,)](
-                q, k, v, grad, tau, delta, dk, dv, visitors.starts, visitors.tiles, lengths, *strides,
-                *broadcast_strides(visitors.starts), *broadcast_strides(visitors.tiles),
+                q, k, v, grad, tau, delta, dk, dv, visitors.ends, visitors.tiles, lengths, *strides,
+                *broadcast_strides(visitors.ends), *broadcast_strides(visitors.tiles),
                 h, h // kv_heads, n, keys, key_tiles, *numbers, ROW_STEP=sizes.row_step,
                 PARTS=lists.block[1] // sizes.keys, KEYS=sizes.keys, KEY_TILE=sizes.key_tile, EVEN=whole_rows,
                 num_warps=sizes.key_warps, **common,

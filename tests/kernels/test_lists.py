@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparselib.kernels import BlockMask
-from sparselib.kernels.lists import BlockLists, by_rows, dense, transposed
+from sparselib.kernels.lists import BlockLists, by_rows, dense
 from sparselib.kernels.operator import attend
 
 pytest.importorskip("triton")
@@ -46,27 +46,31 @@ def test_joined_and_without_future(seed, causal, two, blocks):
 def test_tiles_share_the_list_of_their_block_and_keep_what_is_alive(parts, flagged):
     lists, tiles, blocks = drawn((1, 2, 3), 140, (8, 4), seed=0), 3 * parts - 1, 140
     alive = torch.rand(2, 2, tiles, blocks, generator=torch.Generator().manual_seed(1)).to(DEVICE) < 0.5
-    found = triton_lists.by_tile(lists, 8 // parts, tiles, alive.to(torch.int8) if flagged else None, blocks)
+    flags = alive.to(torch.int8) if flagged else None
+    found, visitors = triton_lists.from_both_sides(lists, 8 // parts, tiles, flags, blocks)
     listed, expected = rows(lists), []
     for b in range(2 if flagged else 1):
         for h in range(2):
             for tile in range(tiles):
                 row = listed[3 * h + tile // parts]
-                flags = alive[b, h, tile].tolist() if flagged else [True] * len(row)
-                expected.append([j for j, flag in zip(row, flags, strict=False) if flag])
+                living = alive[b, h, tile].tolist() if flagged else [True] * len(row)
+                expected.append([j for j, flag in zip(row, living, strict=False) if flag])
     assert rows(found) == expected
-    beyond = torch.arange(blocks, device=DEVICE) >= found.counts[..., None]
-    assert (found.indices[beyond] == blocks).all()  # what sorting puts last
+    check_transposed(visitors, expected, tiles, blocks)
 
 
-def test_transposed_lists_are_those_of_the_other_side():
-    lists = triton_lists.by_tile(drawn((2, 1, 6), 9, (4, 4), seed=0), 4, 6, None, 9)
-    found = transposed(lists, 9)
-    for b in range(2):
-        starts, tiles = found.starts[b, 0].tolist(), found.tiles[b, 0].tolist()
-        listed = rows(lists)[6 * b : 6 * b + 6]
-        for j in range(9):
-            assert tiles[starts[j] : starts[j + 1]] == [i for i, row in enumerate(listed) if j in row]
+def check_transposed(visitors, listed, tiles, blocks):
+    for head, (ends, members) in enumerate(zip(visitors.ends.flatten(0, 1), visitors.tiles.flatten(0, 1), strict=True)):
+        starts = [0, *ends.tolist()]
+        for j in range(blocks):
+            found = members[starts[j] : starts[j + 1]].tolist()
+            assert found == [i for i in range(tiles) if j in listed[head * tiles + i]]
+
+
+def test_lists_of_keys_with_more_tiles_than_a_step():
+    lists = drawn((2, 1, 300), 3, (4, 4), seed=0)
+    visitors = triton_lists.from_both_sides(lists, 4, 300, None, 3)[1]
+    check_transposed(visitors, rows(lists), 300, 3)
 
 
 @pytest.mark.parametrize("causal", [False, True])
