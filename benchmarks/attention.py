@@ -188,7 +188,13 @@ def predictions(inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
     block = setting["block"]
     rule = {"clusters": 16, "count": max(1, round(0.1 * q.shape[2] / block)), "seed": 0, "device": "cuda"}
     for name, compiled in (("sparsefinder-v2", True), ("sparsefinder-v2, eager", False)):
-        row = setting | {"attention": name, "part": "prediction", "milliseconds": None, "megabytes": None}
+        row = setting | {
+            "attention": name,
+            "part": "prediction",
+            "density": None,
+            "milliseconds": None,
+            "megabytes": None,
+        }
         try:
             predict = untrained_prediction(*q.shape[1::2], block, **rule, compiled=compiled)
             row["density"] = predict(q, k).density

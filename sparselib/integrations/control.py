@@ -1,8 +1,9 @@
 """What the attention layers of one model do, and the handle by which it is changed while the model runs."""
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -36,6 +37,8 @@ class AttentionControl:
     block_graph: BlockGraph | None = None
     #: The alpha-entmax over the visited blocks; None is that of ``normalizer``.
     alpha: float | None = None
+    #: The last mask of tokens, and what it says.
+    _last_rules: tuple = field(default=(None, None), init=False, repr=False)
 
     def normalizer_of(self, layer: int) -> Normalizer:
         """The normaliser of one layer."""
@@ -53,10 +56,20 @@ class AttentionControl:
         """
         if self.graph is not None or self.observer is not None:
             raise ValueError("a model visits blocks, or follows and shows graphs of token pairs: not both at once")
-        causal, lengths = token_rules(visible)
+        causal, lengths = self._rules_of(layer, visible)
         alpha = alpha_of(self.normalizer_of(layer)) if self.alpha is None else self.alpha
         mask = self.block_graph(layer, q, k, lengths)
         return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)
+
+    def _rules_of(self, layer: int, visible: Tensor | None) -> tuple[bool, Tensor | None]:
+        """``token_rules``, which look at all pairs, once for the layers that are given one and the same mask."""
+        if visible is None:
+            return token_rules(None)
+        seen, rules = self._last_rules
+        if layer == 0 or seen is None or seen() is not visible:
+            rules = token_rules(visible)
+            self._last_rules = weakref.ref(visible), rules
+        return rules
 
     def weights(
         self,

@@ -23,6 +23,8 @@ from transformers import (
     RobertaModel,
 )
 
+from sparselib.block_sparse import token_rules
+from sparselib.integrations import control as module_of_control
 from sparselib.integrations.huggingface import use_attention
 from sparselib.kernels import BlockMask
 from sparselib.masked_attention import attention_weights, gold_graph
@@ -280,6 +282,25 @@ def test_a_model_learns_through_visited_blocks():
         case.model(**case.inputs).last_hidden_state.square().sum().backward()
     for layer in case.model.encoder.layer:
         assert layer.attention.self.key.weight.grad.abs().max() > 0
+
+
+def test_the_layers_of_a_model_look_at_their_mask_once(monkeypatch):
+    """But at every mask: one that changed in its place is another for the next sentence."""
+    found = []
+    monkeypatch.setattr(module_of_control, "token_rules", lambda x: found.append(token_rules(x)) or found[-1])
+    case = make("gpt2")
+    control = use_attention(case.model)
+    mask = torch.ones(2, 1, 9, 9, dtype=torch.bool).tril()
+    ids = case.inputs["input_ids"][:, :9]
+    with control.visiting(lambda *_: None), torch.no_grad():
+        for real in (9, 5):
+            mask[:, :, :, real:] = False
+            case.model(input_ids=ids, attention_mask=mask)
+    assert control.layers > 1
+    assert [(causal, lengths if lengths is None else lengths.tolist()) for causal, lengths in found] == [
+        (True, None),
+        (True, [5, 5]),
+    ]
 
 
 def test_blocks_refuse_what_they_cannot_honour():
