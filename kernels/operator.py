@@ -54,6 +54,7 @@ def attend(
     lists = [] if block_mask is None else [x for listed in block_mask.lists() for x in listed]
     lists += [None] * (4 - len(lists))
     block = (DENSE_BLOCK, DENSE_BLOCK) if block_mask is None else block_mask.block_size
+    lengths = None if lengths is None else lengths.contiguous()
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if scale <= 0:  # the kernels want a positive one: a hidden key's product is -inf, and its score has to be
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)

@@ -196,3 +196,28 @@ def test_scores_that_overflow_are_refused():
 def test_other_devices_are_refused():
     with pytest.raises(NotImplementedError, match="meta"):
         block_sparse_entmax_attention(*(x.to("meta") for x in drawn(65)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("name", ["q", "k", "v"])
+def test_one_number_that_is_not_finite_is_found(name, value, dtype):
+    inputs = dict(zip("qkv", drawn(9, dtype=dtype), strict=True))
+    inputs[name][-1, 0, 4, 3] = value
+    with pytest.raises(ValueError, match=rf"^{name} of shape \(2, 2, 9, 16\): NaN or infinite"):
+        block_sparse_entmax_attention(**inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_the_largest_numbers_of_a_dtype_are_finite(dtype):
+    q, k, v = drawn(9, dtype=dtype)
+    v[0, 0, :2, 0] = torch.tensor([1, -1], dtype=dtype) * torch.finfo(dtype).max
+    assert block_sparse_entmax_attention(q, k, v).shape == v.shape
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 8, 16), (1, 2, 0, 16)])
+def test_nothing_attends_to_nothing(shape):
+    q = torch.zeros(shape, requires_grad=True)
+    output = block_sparse_entmax_attention(q, q, q)
+    output.sum().backward()
+    assert output.shape == q.grad.shape == shape

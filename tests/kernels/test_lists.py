@@ -96,6 +96,18 @@ def test_masks_may_be_views_of_any_strides(layout, backend):
     assert torch.equal(attend(q, q, q, BlockMask(*views[layout], 16, 64), backend=backend)[0], expected)
 
 
+@pytest.mark.parametrize("backend", ["gather", "triton"])
+def test_lengths_may_be_views_of_any_strides(backend):
+    q = torch.randn(2, 1, 20, 16, generator=torch.Generator().manual_seed(0)).to(DEVICE).requires_grad_()
+    each = torch.tensor([7, 20, 7, 20], device=DEVICE)
+    results = []
+    for lengths in (each[::2].contiguous(), each[::2], each[:1].expand(2)):
+        output = attend(q, q, q, lengths=lengths, backend=backend)[0]
+        results.append(torch.stack([output, *torch.autograd.grad(output.square().sum(), q)]))
+    assert torch.equal(results[0], results[1])
+    assert torch.equal(results[0], results[2])
+
+
 @pytest.mark.parametrize("alpha", [1, 1.5])
 @pytest.mark.parametrize("causal", [False, True])
 def test_full_blocks_are_visited_like_others(causal, alpha):
