@@ -1,6 +1,6 @@
 """Which blocks of keys each block of queries visits, in FlexAttention's format of counts and indices."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Self
 
 import torch
@@ -141,9 +141,8 @@ class BlockMask:
 
     def to(self, device: torch.device | str) -> Self:
         """The same mask on another device."""
-        tensors = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices")
-        moved = {name: getattr(self, name) for name in tensors}
-        return replace(self, **{name: x if x is None else x.to(device) for name, x in moved.items()})
+        own = (getattr(self, field.name) for field in fields(self))
+        return self.unchecked(*(x.to(device) if isinstance(x, Tensor) else x for x in own))
 
     def to_dense(self) -> Tensor:
         """``Bool[B, H, Q_blocks, KV_blocks]``, True where a block is visited."""
@@ -188,7 +187,7 @@ class BlockMask:
         counts = dense.sum(-1, dtype=torch.int32)
         indices = (~dense).to(torch.uint8).argsort(dim=-1, stable=True).to(torch.int32)
         longest = int(counts.max()) if counts.numel() else 0
-        return cls(counts, indices[..., :longest].contiguous(), block_size, length)
+        return cls.unchecked(counts, indices[..., :longest].contiguous(), block_size, length)
 
     @classmethod
     def from_flex(cls, mask: flex_attention.BlockMask, *, drop_mask_mod: bool = False) -> Self:
