@@ -102,7 +102,7 @@ class PredictedBlocks:
     compiled : bool
         Predict with torch.compile. It takes some seconds to begin with, and saves most of the time of a prediction on a GPU,
         which is that of launching a hundred small operations and waiting for what they found. Numbers in q, k and `lengths`
-        are not looked at then; the attention does that.
+        are not looked at then (the attention does that), nor is what a predictor returns: it has to be within 0..N.
     """
 
     projections: Sequence[Projection]
