@@ -48,17 +48,14 @@ def unite(predicted: Tensor, block_size: int, length: int, lengths: Lengths = No
     ValueError
         If `predicted` has another shape or dtype, holds indices outside 0..N, or for lengths outside 1..n.
     """
-    count = Chunks(block_size).count(length)
-    if predicted.ndim != 4 or predicted.shape[2] != count or predicted.is_floating_point():
-        found = f"{predicted.dtype} {tuple(predicted.shape)}"
-        raise ValueError(f"predicted must be integers [B, H, {count}, K] for {length} tokens; got {found}")
-    _check_range(predicted)
     return _mask(_united(predicted, block_size, length, lengths, causal), block_size, length)
 
 
-def _check_range(predicted: Tensor) -> None:
-    count = predicted.shape[2]
-    if predicted.numel():
+def _check(predicted: Tensor, count: int, length: int) -> None:
+    if predicted.ndim != 4 or predicted.shape[2] != count or predicted.is_floating_point():
+        found = f"{predicted.dtype} {tuple(predicted.shape)}"
+        raise ValueError(f"predicted must be integers [B, H, {count}, K] for {length} tokens; got {found}")
+    if predicted.numel() and not torch.compiler.is_compiling():
         low, high = torch.stack(torch.aminmax(predicted)).tolist()
         if low < 0 or high > count:
             raise ValueError(f"predicted {tuple(predicted.shape)} holds blocks outside 0..{count}")
@@ -72,7 +69,9 @@ def _united(
     predicted: Tensor, block_size: int, length: int, lengths: Lengths, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Counts and lists of blocks, and those of the rows that see everything."""
-    batch, heads, count, _ = predicted.shape
+    count = Chunks(block_size).count(length)
+    _check(predicted, count, length)
+    batch, heads = predicted.shape[:2]
     if lengths is None:
         real = torch.full((batch,), count, device=predicted.device)
     else:
@@ -123,10 +122,7 @@ def _predicted(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     vectors = (chunks.vectors(projection(x), lengths) for x in (q, k))
     real = None if lengths is None else chunks.count(lengths)
-    predicted = predictor.predict(*vectors, lengths=real)
-    if not torch.compiler.is_compiling():
-        _check_range(predicted)
-    return _united(predicted, chunks.size, q.shape[2], lengths, causal=False)
+    return _united(predictor.predict(*vectors, lengths=real), chunks.size, q.shape[2], lengths, causal=False)
 
 
 @cache

@@ -125,14 +125,19 @@ def test_predicted_lists_pass_the_checks_of_masks():
     assert torch.equal(checked.to_dense(), mask.to_dense())
 
 
-def test_predictors_of_others_are_checked():
-    class Outside:
+@pytest.mark.parametrize(
+    ("blocks", "first", "named"),
+    [(6, 7, r"predicted \(1, 2, 6, 1\) holds blocks outside 0..6"), (5, 0, r"must be integers \[B, H, 6, K\]")],
+    ids=["index", "shape"],
+)
+def test_predictors_of_others_are_checked(blocks, first, named):
+    class Wrong:
         def predict(self, q, k, *, lengths=None, causal=False):
-            return torch.full((*q.shape[:3], 1), q.shape[2] + 1)
+            return torch.full((*q.shape[:2], blocks, 1), first)
 
     q, k, projection = drawn(22)
-    with pytest.raises(ValueError, match=r"predicted \(1, 2, 6, 1\) holds blocks outside 0..6"):
-        PredictedBlocks([projection], [Outside()], Chunks(4))(0, q, k, None)
+    with pytest.raises(ValueError, match=named):
+        PredictedBlocks([projection], [Wrong()], Chunks(4))(0, q, k, None)
 
 
 class LargestStorage(TorchDispatchMode):

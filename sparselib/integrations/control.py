@@ -132,6 +132,7 @@ class AttentionControl:
             yield
         finally:
             self.block_graph, self.alpha = before
+            self._last_rules = (None, None)
 
     @contextmanager
     def observing(self, observer: Observer) -> Iterator[None]:
