@@ -15,6 +15,9 @@ from .lists import BlockLists, by_rows, dense, joined
 from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
 from .visits import Visits
 
+#: Counts and indices of a mask's blocks and of its full ones, as far as there are any.
+Listed = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]
+
 
 def attend(
     q: Tensor,
@@ -84,10 +87,10 @@ def _attention(
     """Output, tau, and what the Triton backend keeps of its visits for the backward pass; empty for others."""
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
-        visits = _visits(q, k, counts, indices, full_counts, full_indices, lengths, (q_block, k_block), causal)
+        visits = _visits(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
         output, tau = gather.forward(q, k, v, visits, **rules)
         return output.contiguous(), tau.contiguous(), q.new_empty(0, dtype=torch.int8)
-    lists = _lists(q, k, counts, indices, full_counts, full_indices, (q_block, k_block), causal)
+    lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_forward, triton_tiles
 
     triton_tiles.check_device(q)
@@ -119,9 +122,9 @@ def _gradients(
     """Gradients of q, k and v."""
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
-        visits = _visits(q, k, counts, indices, full_counts, full_indices, lengths, (q_block, k_block), causal)
+        visits = _visits(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
         return tuple(x.contiguous() for x in gather.backward(grad, q, k, v, tau, visits, **rules))
-    lists = _lists(q, k, counts, indices, full_counts, full_indices, (q_block, k_block), causal)
+    lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_backward
 
     saved = (x.contiguous() for x in (output, tau, alive))
@@ -179,42 +182,26 @@ def _refuse(ctx, *_) -> None:
     raise NotImplementedError("block-sparse entmax attention has no second derivatives")
 
 
-def _visits(
-    q: Tensor,
-    k: Tensor,
-    counts: Tensor | None,
-    indices: Tensor | None,
-    full_counts: Tensor | None,
-    full_indices: Tensor | None,
-    lengths: Tensor | None,
-    block: tuple,
-    causal: bool,
-) -> Visits:
-    visited = None
-    if indices is not None:
-        pairs = [(counts, indices)] if full_indices is None else [(counts, indices), (full_counts, full_indices)]
-        visited = BlockLists(*joined(pairs), block)
+def _visits(q: Tensor, k: Tensor, listed: Listed, lengths: Tensor | None, block: tuple, causal: bool) -> Visits:
+    pairs = _pairs(listed)
+    visited = BlockLists(*joined(pairs), block) if pairs else None
     lengths = None if lengths is None else lengths.long()
     return Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), visited, causal, lengths, q.device)
 
 
-def _lists(
-    q: Tensor,
-    k: Tensor,
-    counts: Tensor | None,
-    indices: Tensor | None,
-    full_counts: Tensor | None,
-    full_indices: Tensor | None,
-    block: tuple[int, int],
-    causal: bool,
-) -> BlockLists:
+def _lists(q: Tensor, k: Tensor, listed: Listed, block: tuple[int, int], causal: bool) -> BlockLists:
     from . import triton_lists
 
-    if indices is None:
+    pairs = _pairs(listed)
+    if not pairs:
         return dense((-(-q.shape[2] // block[0]), -(-k.shape[2] // block[1])), block[0], causal, q.device)
-    lists = by_rows(counts, indices, block)
-    full = None if full_indices is None else by_rows(full_counts, full_indices, block)
-    return triton_lists.joined(lists, full, causal) if causal or full is not None else lists
+    lists, *full = (by_rows(*pair, block) for pair in pairs)
+    return triton_lists.joined(lists, full[0] if full else None, causal) if causal or full else lists
+
+
+def _pairs(listed: Listed) -> list[tuple[Tensor, Tensor]]:
+    """Counts and indices of the lists that are given."""
+    return [pair for pair in (listed[:2], listed[2:]) if pair[1] is not None]
 
 
 def _sizes(q: Tensor, v: Tensor, block: tuple[int, int]) -> TileSizes:
