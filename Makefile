@@ -9,11 +9,11 @@ export HF_HUB_OFFLINE ?= 1
 
 env: .venv/installed
 
-.venv/installed: requirements.lock pyproject.toml
+.venv/installed: requirements.lock pyproject.toml replication/pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet "$$(grep '^torch==' requirements.lock)"
 	$(BIN)/pip install --quiet --no-deps -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps --editable .
+	$(BIN)/pip install --quiet --no-deps --editable . --editable replication
 	touch $@
 
 results: env

@@ -21,8 +21,8 @@ import torch
 from attention_limits import break_even_points, compared_with_targets, prediction_shares, with_limits
 from hardware import hardware
 
+from replication.timing.contenders import untrained_prediction
 from sparselib import attention, entmax15
-from sparselib.contenders import untrained_prediction
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.kernels.operator import attend
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference

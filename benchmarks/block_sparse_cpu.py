@@ -13,8 +13,8 @@ from statistics import median
 
 import torch
 
+from sparselib.dense_attention import attention
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
-from sparselib.masked_attention import attention
 
 HEADS, DIMENSION, BLOCK = 4, 64, 64
 

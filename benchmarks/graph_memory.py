@@ -12,11 +12,11 @@ from threading import Thread
 
 import torch
 
-from sparselib.graphs import open_graphs, writing_graphs
-from sparselib.grids import expand
+from replication.graphs.grids import expand
+from replication.graphs.shards import open_graphs, writing_graphs
+from replication.graphs.sweep import sweep_layer
+from replication.storage import hardware
 from sparselib.projections import fit_projection
-from sparselib.storage import hardware
-from sparselib.sweep import sweep_layer
 
 SEQUENCES, HEADS, LENGTH, DIMENSION = 64, 8, 256, 64
 METHODS = {

@@ -16,12 +16,12 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
+from replication.storage import hardware
+from replication.translation.predicted import DecoderGraph
 from sparselib.integrations.fairseq.transformer import SparseTransformer, sparse_transformer
 from sparselib.predictors import Clustering, Distance, Quantization
-from sparselib.predictors.pattern import Nothing
+from sparselib.predictors.positional import Nothing
 from sparselib.projections import Projection
-from sparselib.storage import hardware
-from sparselib.tasks.translation.predicted import DecoderGraph
 
 LAYERS, HEADS, WIDTH, WORDS, SENTENCES, LENGTH, BEAM = 6, 8, 512, 8000, 16, 30, 5
 REPEATS = 5

@@ -13,9 +13,9 @@ import entmax
 import torch
 from torch import Tensor
 
+from replication.storage import hardware
 from sparselib import attention, entmax15, sparsemax, topk_softmax
 from sparselib import entmax as entmax_alpha
-from sparselib.storage import hardware
 
 SHAPES = [(16, 4, 128, 128), (4, 12, 512, 512)]
 #: One alpha for each of the heads, as learned ones are.

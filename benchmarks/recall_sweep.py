@@ -14,15 +14,15 @@ from time import perf_counter
 import torch
 import yaml
 
+from replication.graphs.centroids import fit_layer
+from replication.graphs.grids import Member, expand
+from replication.graphs.shards import LayerGraphs, open_graphs, writing_graphs
+from replication.graphs.sweep import sweep_layer
+from replication.paths import ROOT
+from replication.storage import hardware
 from sparselib import metrics
-from sparselib.centroids import fit_layer
-from sparselib.graph_mask import combine
-from sparselib.graphs import LayerGraphs, open_graphs, writing_graphs
-from sparselib.grids import Member, expand
-from sparselib.paths import ROOT
+from sparselib.masks.combine import combine
 from sparselib.projections import Projection
-from sparselib.storage import hardware
-from sparselib.sweep import sweep_layer
 
 HEADS, LENGTH, DIMENSION, SEQUENCES = 12, 512, 64, 2
 

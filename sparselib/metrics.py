@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sparselib.checks import Lengths
-from sparselib.predictors.visible import real_positions, visible_pairs
+from sparselib.masks.visible import real_positions, visible_pairs
 
 
 def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:

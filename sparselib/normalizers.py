@@ -2,16 +2,15 @@
 
 All of them take scores of any shape ``[..., K]`` in which some, but not all, entries of a row may be ``-inf`` (masked), and
 return probabilities of the same shape and dtype. Rows without any finite score are the business of
-:func:`sparselib.masked_attention.attention`; here they raise no error and give NaN.
+:func:`sparselib.dense_attention.attention`; here they raise no error and give NaN.
 """
 
 from functools import partial
 
 import torch
-from entmax import entmax_bisect
 from torch import Tensor
 
-from sparselib.entmax_rows import alpha_rows, alpha_rows_backward
+from sparselib.normalizer_rows import alpha_rows, alpha_rows_backward
 
 #: Elements per chunk on CPU: several passes over a chunk of this size stay in the cache.
 CACHE_ELEMENTS = 1 << 18
@@ -72,6 +71,8 @@ def entmax(scores: Tensor, alpha: float | Tensor) -> Tensor:
     if (alpha.detach() < 2).all():
         probabilities = _Entmax.apply(x, alpha.expand(*x.shape[:-1], 1))
     else:
+        from entmax import entmax_bisect
+
         probabilities = entmax_bisect(x, alpha, dim=-1)
     return probabilities.to(scores.dtype)
 
@@ -92,6 +93,25 @@ def topk_softmax(scores: Tensor, k: int) -> Tensor:
     if k >= scores.shape[-1]:
         return scores.softmax(-1)
     return _TopKSoftmax.apply(scores, k)
+
+
+def alpha_of(normalizer: object) -> float:
+    """The alpha whose alpha-entmax a normaliser is: 1.5 for ``entmax15``, 1 for ``partial(torch.softmax, dim=-1)``.
+
+    Raises
+    ------
+    ValueError
+        If it is none of ``entmax15``, ``sparsemax``, ``partial(entmax, alpha=number)`` and softmax.
+    """
+    if normalizer in (entmax15, sparsemax):
+        return 1.5 if normalizer is entmax15 else 2.0
+    if isinstance(normalizer, partial) and normalizer.func is torch.softmax:
+        return 1.0
+    if isinstance(normalizer, partial) and normalizer.func is entmax:
+        alpha = normalizer.args[0] if normalizer.args else normalizer.keywords.get("alpha")
+        if isinstance(alpha, int | float):
+            return float(alpha)
+    raise ValueError(f"normalizer: {normalizer} is no alpha-entmax of one alpha, which block-sparse attention needs")
 
 
 class _Entmax(torch.autograd.Function):

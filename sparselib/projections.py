@@ -1,17 +1,15 @@
 """Learning where to look: head-wise linear projections that bring a query close to the keys it attends to (section 4.2)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from sparselib.chunks import TOKENS, Chunks
-from sparselib.graphs import Batch, LayerGraphs
+from sparselib.batches import Batch
+from sparselib.blocks.chunks import TOKENS, Chunks
+from sparselib.checks import one_of
 from sparselib.predictors.distance import squared_distances
-from sparselib.storage import read_tensors, write_tensors
-
-KIND = "projection"
 
 
 @dataclass(frozen=True)
@@ -32,13 +30,6 @@ class Projection:
     def to(self, device: torch.device | str) -> "Projection":
         """The same projection on another device."""
         return Projection(self.weight.to(device), self.bias.to(device))
-
-    def save(self, path: str | Path, **header: object) -> None:
-        write_tensors(path, {"weight": self.weight, "bias": self.bias}, kind=KIND, **header)
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Projection":
-        return cls(**read_tensors(path, kind=KIND))
 
 
 def triplet_loss(positive: Tensor, negative: Tensor, query: Tensor, queries: int, margin: float) -> Tensor:
@@ -64,21 +55,22 @@ LOSSES = {"triplet": triplet_loss, "set": set_loss}
 
 
 def fit_projection(
-    graphs: LayerGraphs,
+    batches: Iterable[Batch],
     *,
     dimension: int,
     loss: str = "triplet",
     margin: float = 1.0,
     learning_rate: float = 0.01,
-    batch_size: int = 16,
     epochs: int = 1,
     seed: int = 0,
     chunks: Chunks = TOKENS,
 ) -> tuple[Projection, list[float]]:
-    """Learn the projection of every head of one layer with Adam; the defaults are Table 5's.
+    """Learn the projection of every head of one layer with Adam; the defaults are those of the paper's Table 5.
 
     Parameters
     ----------
+    batches : iterable of Batch
+        Queries and keys of the layer, read once an epoch.
     dimension : int
         R, the size of the projected space.
     loss : ``"triplet"`` or ``"set"``
@@ -89,27 +81,44 @@ def fit_projection(
     Returns
     -------
     The projection, and the loss of every step.
+
+    Raises
+    ------
+    ValueError
+        If the loss is unknown, there is no batch, or `batches` can be read only once and there are several epochs.
+
+    Examples
+    --------
+    >>> batch = Batch(torch.randn(2, 4, 16, 64), torch.randn(2, 4, 16, 64), torch.tensor([16, 9]))
+    >>> projection, losses = fit_projection([batch], dimension=4)
+    >>> projection(batch.q).shape
+    torch.Size([2, 4, 16, 4])
     """
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}; got {loss!r}")
+    one_of("loss", loss, LOSSES)
+    if epochs > 1 and iter(batches) is batches:
+        raise ValueError(f"batches: an iterator, which {epochs} epochs can't read again; give a list, or a DataLoader")
     generator = torch.Generator().manual_seed(seed)
-    # The reference initialises a [H, D, R] tensor as torch does a convolution: fan-in D * R.
-    bound = (graphs.dimension * dimension) ** -0.5
-    shape = (graphs.heads, graphs.dimension, dimension)
-    weight = (torch.rand(shape, generator=generator) * 2 - 1).mul_(bound).requires_grad_()
-    bias = torch.zeros(graphs.heads, dimension)
-    optimizer = torch.optim.Adam([weight], lr=learning_rate)
-    losses = []
+    weight, optimizer, losses = None, None, []
     for _ in range(epochs):
-        for batch in graphs.batches(batch_size):
-            value = contrastive_loss(
-                Projection(weight, bias), batch, loss=loss, margin=margin, generator=generator, chunks=chunks
-            )
+        for batch in batches:
+            if weight is None:
+                weight = _initial_weight(batch.q.shape[1], batch.q.shape[3], dimension, generator)
+                optimizer = torch.optim.Adam([weight], lr=learning_rate)
+            projection = Projection(weight, torch.zeros(weight.shape[0], dimension))
+            value = contrastive_loss(projection, batch, loss=loss, margin=margin, generator=generator, chunks=chunks)
             optimizer.zero_grad()
             value.backward()
             optimizer.step()
             losses.append(value.item())
-    return Projection(weight.detach(), bias), losses
+    if weight is None:
+        raise ValueError("batches: there is none to learn from")
+    return Projection(weight.detach(), torch.zeros(weight.shape[0], dimension)), losses
+
+
+def _initial_weight(heads: int, size: int, dimension: int, generator: torch.Generator) -> Tensor:
+    """As the reference code's: it initialises a ``[H, D, R]`` tensor as torch does a convolution, of fan-in D * R."""
+    uniform = torch.rand((heads, size, dimension), generator=generator) * 2 - 1
+    return uniform.mul_((size * dimension) ** -0.5).requires_grad_()
 
 
 def contrastive_loss(

@@ -12,7 +12,7 @@ import torch
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # triton reads it when it is imported
 
-from sparselib.graphs import LayerGraphs, open_graphs, writing_graphs
+from replication.graphs.shards import LayerGraphs, open_graphs, writing_graphs
 
 torch.set_num_threads(1)
 

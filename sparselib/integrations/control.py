@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from sparselib.block_sparse import alpha_of, token_rules
+from sparselib.blocks.kernel_arguments import token_rules
+from sparselib.dense_attention import Normalizer, attention_weights
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
-from sparselib.masked_attention import Normalizer, attention_weights
+from sparselib.normalizers import alpha_of
 
 #: From (layer, q ``[B, H, Q, D]``, k ``[B, H, K, D]``, visible ``[B, 1, Q, K]``) to the graph to use, ``Bool[B, H, Q, K]``.
 Graph = Callable[[int, Tensor, Tensor, Tensor], Tensor]

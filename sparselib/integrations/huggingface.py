@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
+from sparselib.dense_attention import Normalizer
 from sparselib.integrations.control import AttentionControl
-from sparselib.masked_attention import Normalizer
 from sparselib.normalizers import entmax15
 
 NAME = "sparselib"

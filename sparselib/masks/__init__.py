@@ -2,15 +2,17 @@
 
 A pattern is a function `(b, h, q_idx, kv_idx) -> Bool` on broadcastable integer tensors, the form that
 FlexAttention's `create_block_mask` takes. A pattern knows nothing of padding, and of causality only where its
-definition includes it: `sparselib.graph_mask.combine` intersects with both.
+definition includes it: `sparselib.masks.combine.combine` intersects with both.
 """
 
-from sparselib.masks.factorized import HEAD_COMBINATIONS, combined, fixed, fixed_parts, strided, strided_parts
+from sparselib.masks.combine import combine
+from sparselib.masks.factorised import HEAD_COMBINATIONS, combined, fixed, fixed_parts, strided, strided_parts
 from sparselib.masks.global_tokens import global_tokens, sequence_globals
 from sparselib.masks.local import block, causal, dilated, sliding_window
 from sparselib.masks.pattern import Pattern, intersection, nothing, to_dense, union
 from sparselib.masks.reach import two_steps
 from sparselib.masks.sampled import RANDOM_SCOPES, bigbird, longformer, random_keys
+from sparselib.masks.visible import real_positions, visible_pairs
 
 __all__ = [
     "HEAD_COMBINATIONS",
@@ -19,6 +21,7 @@ __all__ = [
     "bigbird",
     "block",
     "causal",
+    "combine",
     "combined",
     "dilated",
     "fixed",
@@ -28,6 +31,7 @@ __all__ = [
     "longformer",
     "nothing",
     "random_keys",
+    "real_positions",
     "sequence_globals",
     "sliding_window",
     "strided",
@@ -35,4 +39,5 @@ __all__ = [
     "to_dense",
     "two_steps",
     "union",
+    "visible_pairs",
 ]

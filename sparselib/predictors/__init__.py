@@ -3,48 +3,35 @@
 Each is a small frozen dataclass with `predict(q, k, *, lengths=None, causal=False) -> Bool[B, H, Q, K]`,
 never True for a padded or a future pair. Where an edge means "together in some bucket" (Eq. 6), it also has
 `assign(q, k, lengths=None) -> (Bool[B, H, Q, C], Bool[B, H, K, C])`. Window and global tokens are added
-elsewhere (`sparselib.graph_mask.combine`). Predictors of blocks take the vectors of chunks and return lists of blocks.
+elsewhere (`sparselib.masks.combine.combine`). Predictors of blocks take the vectors of chunks and return lists of blocks.
 """
 
-from sparselib.predictors.blocks import ClusteredBlocks, NearestBlocks, RandomBlocks
 from sparselib.predictors.buckets import Bucketed, share_a_bucket
 from sparselib.predictors.clustering import Clustering, fit_centroids
 from sparselib.predictors.distance import Distance, squared_distances
-from sparselib.predictors.factorised_patterns import FACTORISED, factorised
-from sparselib.predictors.forms import FORMS, Positions, form
 from sparselib.predictors.hashing import Hashing
-from sparselib.predictors.pattern import BigBird, Longformer, Nothing, Pattern
+from sparselib.predictors.positional import BigBird, Longformer, Nothing, Pattern
 from sparselib.predictors.quantization import Quantization
 from sparselib.predictors.routing import Routing, fit_routing_centroids
 from sparselib.predictors.rows import Rows, RowWise
 from sparselib.predictors.topk import TopK
-from sparselib.predictors.visible import visible_pairs
 
 __all__ = [
-    "FACTORISED",
-    "FORMS",
     "BigBird",
     "Bucketed",
-    "ClusteredBlocks",
     "Clustering",
     "Distance",
     "Hashing",
     "Longformer",
-    "NearestBlocks",
     "Nothing",
     "Pattern",
-    "Positions",
     "Quantization",
-    "RandomBlocks",
     "Routing",
     "RowWise",
     "Rows",
     "TopK",
-    "factorised",
     "fit_centroids",
     "fit_routing_centroids",
-    "form",
     "share_a_bucket",
     "squared_distances",
-    "visible_pairs",
 ]

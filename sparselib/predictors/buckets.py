@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from sparselib.checks import Lengths
-from sparselib.predictors.visible import visible_pairs
+from sparselib.masks.visible import visible_pairs
 
 
 class Bucketed(ABC):

@@ -8,13 +8,7 @@ from torch import Tensor
 
 from sparselib.checks import Lengths, one_of
 from sparselib.predictors.buckets import Bucketed, membership
-from sparselib.predictors.inputs import (
-    Tokens,
-    check_centroids,
-    check_points,
-    checked_inputs,
-    matching_centroids,
-)
+from sparselib.predictors.inputs import Tokens, check_centroids, check_points, checked_inputs, matching_centroids
 
 
 @dataclass(frozen=True, eq=False)

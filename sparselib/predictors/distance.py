@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from sparselib.checks import Lengths, at_least, one_of
+from sparselib.masks.visible import visible_pairs
 from sparselib.predictors.inputs import checked_inputs
-from sparselib.predictors.visible import visible_pairs
 
 _POWER = {"sq_euclidean": 1, "euclidean": 2}  # threshold ** power is the limit on the squared distance
 

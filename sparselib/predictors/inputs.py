@@ -7,7 +7,7 @@ from torch import Tensor
 
 from sparselib.checks import Lengths
 from sparselib.kernels.checks import first_not_finite
-from sparselib.predictors.visible import real_positions
+from sparselib.masks.visible import real_positions
 
 
 class Tokens(NamedTuple):

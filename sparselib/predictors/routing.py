@@ -8,13 +8,7 @@ from torch.nn.functional import normalize, one_hot
 
 from sparselib.checks import Lengths, at_least, one_of
 from sparselib.predictors.buckets import Bucketed
-from sparselib.predictors.inputs import (
-    Tokens,
-    check_centroids,
-    check_points,
-    checked_inputs,
-    matching_centroids,
-)
+from sparselib.predictors.inputs import Tokens, check_centroids, check_points, checked_inputs, matching_centroids
 
 _BATCH = 512  # points per update: one sentence of the papers' length
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from sparselib.checks import Lengths
+from sparselib.masks.visible import visible_pairs
 from sparselib.predictors.inputs import checked_inputs
-from sparselib.predictors.visible import visible_pairs
 
 
 class Rows(NamedTuple):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sparselib.paths import ROOT
+from replication.paths import ROOT
 
 pytest.importorskip("triton")
 

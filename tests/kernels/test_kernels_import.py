@@ -9,7 +9,7 @@ import pytest
 from setuptools import find_namespace_packages
 
 import sparselib.kernels
-from sparselib.paths import ROOT
+from replication.paths import ROOT
 
 
 def run(code: str, folder: Path, *path: Path) -> str:

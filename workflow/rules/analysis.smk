@@ -17,7 +17,7 @@ rule coreference:
     conda:
         "../../environment.yml"
     shell:
-        "sparselib coreference $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens} --output {output} 2>&1 | tee {log}"
+        "replicate coreference $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens} --output {output} 2>&1 | tee {log}"
 
 
 rule tags:
@@ -36,6 +36,6 @@ rule tags:
     params:
         clusters=SETTINGS["tag_clusters"],
     shell:
-        "sparselib tags $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens}"
+        "replicate tags $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --clusters {params.clusters} --output {output} 2>&1 | tee {log}"

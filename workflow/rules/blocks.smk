@@ -41,7 +41,7 @@ rule fit_blocks:
         blocks=FITTED,
         points=SETTINGS["cluster_points"],
     shell:
-        "sparselib fit-blocks $(printf ' --graphs %s' {input.graphs}) --block-size {wildcards.size}"
+        "replicate fit-blocks $(printf ' --graphs %s' {input.graphs}) --block-size {wildcards.size}"
         " --settings {params.settings:q} --blocks {params.blocks:q} --points {params.points} --seed {wildcards.seed}"
         " --output $(dirname $(dirname {output.projections[0]})) 2>&1 | tee {log}"
 
@@ -73,7 +73,7 @@ rule evaluate_blocks:
         blocks=CHOSEN,
         masking=json.dumps(SETTINGS["evaluation"]),
     shell:
-        "sparselib evaluate-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
+        "replicate evaluate-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
         " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
         " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
         " --masking {params.masking:q} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
@@ -113,7 +113,7 @@ rule time_blocks:
         repeats=BLOCKS["repeats"],
         seed=SEEDS[0],
     shell:
-        "sparselib time-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
+        "replicate time-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
         " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
         " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
         " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed} --output {output} 2>&1 | tee {log}"

@@ -32,7 +32,7 @@ rule characters:
     params:
         source=lambda wildcards: json.dumps(CHAR_LM["corpora"][wildcards.corpus]),
     shell:
-        "sparselib characters --source {params.source:q} --output $(dirname {output.summary}) 2>&1 | tee {log}"
+        "replicate characters --source {params.source:q} --output $(dirname {output.summary}) 2>&1 | tee {log}"
 
 
 rule train_characters:
@@ -73,7 +73,7 @@ rule train_characters:
         recipe=json.dumps(CHAR_LM["recipe"]),
         rows=json.dumps(CHAR_LM["rows"]),
     shell:
-        "sparselib train-characters --text $(dirname {input.text[0]}) --settings {params.settings:q}"
+        "replicate train-characters --text $(dirname {input.text[0]}) --settings {params.settings:q}"
         " --recipe {params.recipe:q} --rows {params.rows:q} --seed {wildcards.seed}"
         " --output $(dirname {output.model}) 2>&1 | tee {log}"
 
@@ -89,4 +89,4 @@ rule character_baselines:
     conda:
         "../../environment.yml"
     shell:
-        "sparselib character-baselines --text $(dirname {input.text[0]}) --output {output} 2>&1 | tee {log}"
+        "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} 2>&1 | tee {log}"

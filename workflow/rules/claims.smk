@@ -30,4 +30,4 @@ rule claims:
     params:
         scale="--at-paper-scale" if PROFILE == "paper" else "",
     shell:
-        "sparselib claims --published {input.claims} --results $(dirname {output}) {params.scale} --output {output} 2>&1 | tee {log}"
+        "replicate claims --published {input.claims} --results $(dirname {output}) {params.scale} --output {output} 2>&1 | tee {log}"

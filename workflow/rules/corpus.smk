@@ -23,7 +23,7 @@ rule corpus:
         source=json.dumps(SETTINGS["corpus"]),
         splits=" ".join(f"--split {split}" for split in SPLITS),
     shell:
-        "sparselib corpus --source {params.source:q} {params.splits} --tag valid --output $(dirname {output.train}) 2>&1 | tee {log}"
+        "replicate corpus --source {params.source:q} {params.splits} --tag valid --output $(dirname {output.train}) 2>&1 | tee {log}"
 
 
 rule tokenize:
@@ -45,7 +45,7 @@ rule tokenize:
             for key, value in SETTINGS["tokenizer"].items()
         ),
     shell:
-        "sparselib tokenize $(printf ' --corpus %s' {input.corpus:q}) --length {params.length}"
+        "replicate tokenize $(printf ' --corpus %s' {input.corpus:q}) --length {params.length}"
         " --output $(dirname {output.train}) --tokenizer $(dirname {output.tokenizer}) {params.tokenizer} 2>&1 | tee {log}"
 
 
@@ -61,7 +61,7 @@ rule unseen_corpus:
     params:
         source=lambda wildcards: json.dumps(SETTINGS["unseen"][wildcards.name]),
     shell:
-        "sparselib corpus --source {params.source:q} --split valid --output $(dirname {output}) 2>&1 | tee {log}"
+        "replicate corpus --source {params.source:q} --split valid --output $(dirname {output}) 2>&1 | tee {log}"
 
 
 rule tokenize_unseen:
@@ -78,5 +78,5 @@ rule tokenize_unseen:
     params:
         length=SETTINGS["length"],
     shell:
-        "sparselib tokenize --corpus {input.corpus} --length {params.length}"
+        "replicate tokenize --corpus {input.corpus} --length {params.length}"
         " --output $(dirname {output}) --tokenizer $(dirname {input.tokenizer}) 2>&1 | tee {log}"

@@ -51,7 +51,7 @@ rule form_corpus:
             else "--align test"
         ),
     shell:
-        "sparselib parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
+        "replicate parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
         " --language {wildcards.target} {params.units} --output {output.corpus} 2>&1 | tee {log}"
 
 
@@ -70,7 +70,7 @@ rule form_binarize:
         words=lambda wildcards: FORMS[wildcards.unit]["words"],
         merges=lambda wildcards: FORMS[wildcards.unit]["merges"],
     shell:
-        "sparselib binarize --corpus {input.corpus} --from {wildcards.source} --to {wildcards.target} {params.splits}"
+        "replicate binarize --corpus {input.corpus} --from {wildcards.source} --to {wildcards.target} {params.splits}"
         " --words {params.words} --merges {params.merges} --output {output.data} 2>&1 | tee {log}"
 
 
@@ -130,6 +130,6 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
                 else ""
             ),
         shell:
-            "sparselib train-forms --data {input.data} {params.languages} {params.cells}"
+            "replicate train-forms --data {input.data} {params.languages} {params.cells}"
             " --references {input.corpus}/test.{params.target} {params.alignment} --beam {params.beam} --words {params.words}"
             " --architecture {params.architecture:q} --training {params.training:q} --output $(dirname {input.data}) 2>&1 | tee {log}"

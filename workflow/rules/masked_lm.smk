@@ -34,7 +34,7 @@ rule train_masked_lm:
         training=json.dumps(SETTINGS["training"]),
         seed=config["seed"],
     shell:
-        "sparselib train-masked-lm --tokens {input.tokens} --tokenizer $(dirname {input.tokenizer})"
+        "replicate train-masked-lm --tokens {input.tokens} --tokenizer $(dirname {input.tokenizer})"
         " --model {params.model:q} --training {params.training:q} --seed {params.seed} --output $(dirname {output.model}) 2>&1 | tee {log}"
 
 
@@ -66,7 +66,7 @@ rule perplexity:
         names=" ".join(f"--name {name}" for name in ["held-out", *SETTINGS["unseen"]]),
         masking=json.dumps(SETTINGS["evaluation"]),
     shell:
-        "sparselib perplexity --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --train-tokens {input.train}"
+        "replicate perplexity --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --train-tokens {input.train}"
         " $(printf ' --tokens %s' {input.tokens:q}) {params.names} --masking {params.masking:q} --output {output} 2>&1 | tee {log}"
 
 
@@ -91,7 +91,7 @@ rule extract:
         sequences=lambda wildcards: SETTINGS["graphs"][wildcards.split],
         seed=config["seed"],
     shell:
-        "sparselib extract --model $(dirname {input.model}) --tokens {input.tokens} --sequences {params.sequences}"
+        "replicate extract --model $(dirname {input.model}) --tokens {input.tokens} --sequences {params.sequences}"
         " --seed {params.seed} --output $(dirname {output.layers} | head -1) 2>&1 | tee {log}"
 
 
@@ -120,7 +120,7 @@ rule replace:
         global_tokens=SETTINGS["global_tokens"],
         masking=json.dumps(SETTINGS["evaluation"]),
     shell:
-        "sparselib replace --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --tokens {input.tokens}"
+        "replicate replace --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --tokens {input.tokens}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens}"
         " --masking {params.masking:q} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"

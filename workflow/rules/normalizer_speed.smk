@@ -22,7 +22,7 @@ rule speed_corpus:
         corpus=json.dumps(next(iter(SPEED["corpus"].values()))),
         languages=f"--language {SPEED_FROM} --language {SPEED_TO}",
     shell:
-        "sparselib parallel-corpus --source {params.corpus:q} --split train --split valid --split test {params.languages}"
+        "replicate parallel-corpus --source {params.corpus:q} --split train --split valid --split test {params.languages}"
         " --output $(dirname {output.train[0]}) 2>&1 | tee {log}"
 
 
@@ -42,7 +42,7 @@ rule speed_binarize:
         words=SPEED["words"],
         merges=SPEED["merges"],
     shell:
-        "sparselib binarize --corpus $(dirname {input.corpus[0]}) {params.pair} --split train --split valid --split test"
+        "replicate binarize --corpus $(dirname {input.corpus[0]}) {params.pair} --split train --split valid --split test"
         " --words {params.words} --merges {params.merges} --output $(dirname {output.dictionary}) 2>&1 | tee {log}"
 
 
@@ -87,5 +87,5 @@ rule normalizer_speed:
         ),
         seed=config["seed"],
     shell:
-        "sparselib normalizer-speed --data $(dirname {input.data[0]}) {params.pair} --references {input.references}"
+        "replicate normalizer-speed --data $(dirname {input.data[0]}) {params.pair} --references {input.references}"
         " --words {params.words} --settings {params.settings:q} --seed {params.seed} --output {output.table} 2>&1 | tee {log}"

@@ -30,4 +30,4 @@ rule scaling:
         settings=json.dumps(config["scaling"]),
         seed=config["seed"],
     shell:
-        "sparselib scaling --settings {params.settings:q} --threads {threads} --seed {params.seed} --output {output} 2>&1 | tee {log}"
+        "replicate scaling --settings {params.settings:q} --threads {threads} --seed {params.seed} --output {output} 2>&1 | tee {log}"

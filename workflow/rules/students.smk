@@ -14,7 +14,7 @@ rule project:
     params:
         settings=setting("projection"),
     shell:
-        "sparselib project $(printf ' --graphs %s' {input.graphs}) --settings {params.settings:q} --seed {wildcards.seed}"
+        "replicate project $(printf ' --graphs %s' {input.graphs}) --settings {params.settings:q} --seed {wildcards.seed}"
         " --output {output} 2>&1 | tee {log}"
 
 
@@ -35,7 +35,7 @@ rule cluster:
         methods=setting("methods"),
         points=setting("cluster_points"),
     shell:
-        "sparselib cluster $(printf ' --graphs %s' {input.graphs}) $(printf ' --projection %s' {input.projections}/*)"
+        "replicate cluster $(printf ' --graphs %s' {input.graphs}) $(printf ' --projection %s' {input.projections}/*)"
         " --methods {params.methods:q} --points {params.points} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
 
 
@@ -56,6 +56,6 @@ rule sweep:
         windows=lambda wildcards: windows(TASKS[wildcards.task]["windows"]),
         global_tokens=setting("global_tokens"),
     shell:
-        "sparselib sweep $(printf ' --graphs %s' {input.graphs}) $(printf ' --projection %s' {input.projections}/*)"
+        "replicate sweep $(printf ' --graphs %s' {input.graphs}) $(printf ' --projection %s' {input.projections}/*)"
         " $(printf ' --centroids %s' {input.centroids}/*) --methods {params.methods:q} {params.windows}"
         " --global-tokens {params.global_tokens} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"

@@ -27,7 +27,7 @@ rule parallel_corpus:
         corpus=lambda wildcards: corpus_of(MT, wildcards),
         splits="--split train --split valid --split test",
     shell:
-        "sparselib parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
+        "replicate parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
         " --language {wildcards.target} --output $(dirname {output.train[0]}) 2>&1 | tee {log}"
 
 
@@ -53,7 +53,7 @@ rule binarize:
             f"--like $(dirname {input.like})" if input.like else ""
         ),
     shell:
-        "sparselib binarize --corpus $(dirname {input.corpus[0]}) --from {wildcards.source} --to {wildcards.target} {params.splits}"
+        "replicate binarize --corpus $(dirname {input.corpus[0]}) --from {wildcards.source} --to {wildcards.target} {params.splits}"
         " --words {params.words} --merges {params.merges} {params.like} --output $(dirname {output.codes}) 2>&1 | tee {log}"
 
 
@@ -95,7 +95,7 @@ rule train_translation:
             f"--initial {input.initial}" if input.initial else ""
         ),
     shell:
-        "sparselib train-translation --data $(dirname {input.data[0]}) --from {wildcards.source} --to {wildcards.target}"
+        "replicate train-translation --data $(dirname {input.data[0]}) --from {wildcards.source} --to {wildcards.target}"
         " --architecture {params.architecture:q} --training {params.training:q} --seed {params.seed} {params.initial}"
         " --output $(dirname {output.model}) 2>&1 | tee {log}"
 
@@ -170,7 +170,7 @@ rule extract_decoder:
         shortest=MT["graphs"]["longer_than"],
         seed=config["seed"],
     shell:
-        "sparselib extract-decoder --model {input.model} --data $(dirname {input.data[0]}) --split {wildcards.split}"
+        "replicate extract-decoder --model {input.model} --data $(dirname {input.data[0]}) --split {wildcards.split}"
         " --sentences {params.sentences} --shortest {params.shortest} --seed {params.seed}"
         " --output $(dirname {output.text}) 2>&1 | tee {log}"
 
@@ -207,7 +207,7 @@ rule decode:
         sentences=MT["decoding"]["sentences"],
         beam=MT["decoding"]["beam"],
     shell:
-        "sparselib decode --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
+        "replicate decode --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
         " --sentences {params.sentences} --beam {params.beam} --words {params.words}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens} --seed {wildcards.seed}"
@@ -235,5 +235,5 @@ rule bleu:
         words=MT["words"],
         beam=MT["decoding"]["beam"],
     shell:
-        "sparselib bleu --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
+        "replicate bleu --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
         " --beam {params.beam} --words {params.words} --output {output.table} --hypotheses {output.hypotheses} 2>&1 | tee {log}"

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import sparselib.integrations.fairseq  # noqa: F401  (makes fairseq importable)
-from sparselib.storage import replacing
+from replication.storage import replacing
 
 USER_DIR = Path(__file__).parent / "user_dir" / "sparselib_fairseq"
 

@@ -7,7 +7,7 @@ import entmax as package
 import torch
 from torch import Tensor, nn
 
-from sparselib.masked_attention import Normalizer
+from sparselib.dense_attention import Normalizer
 from sparselib.normalizers import entmax, entmax15, sparsemax, topk_softmax
 
 NORMALIZERS = ("softmax", "entmax15", "sparsemax", "entmax", "entmax_alpha", "topk")

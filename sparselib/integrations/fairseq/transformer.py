@@ -6,12 +6,12 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
+from sparselib.forms import FACTORISED, FORMS, factorised, form
+from sparselib.forms.graph import FormGraph
 from sparselib.integrations.control import AttentionControl
 from sparselib.integrations.fairseq.attention import ControlledAttention
 from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, NORMALIZERS, normalizer_of
-from sparselib.integrations.forms import FormGraph
 from sparselib.masks import HEAD_COMBINATIONS
-from sparselib.predictors import FACTORISED, FORMS, factorised, form
 
 #: Where a transformer attends: encoder self-, decoder self- and cross-attention.
 PLACES = ("encoder", "decoder", "cross")

@@ -1,0 +1,1 @@
+"""What the replication of the Sparsefinder papers needs around the library: texts, models, measurements, claims."""

@@ -1,0 +1,89 @@
+"""Transformer-XL (Dai et al. 2019): segment recurrence with relative positions, and any normaliser over the scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from replication.char_lm.recurrent import HeadProjections, RecurrentModel, distances, kept_by, relative_shift
+from sparselib.dense_attention import Normalizer, weights_of
+from sparselib.predictors import RowWise
+
+
+@dataclass(frozen=True)
+class RelativePositions:
+    """``sinusoids [K, d]`` of the distances K - 1 to 0; the biases u, ``content``, and v, ``place``, ``[H, 1, D]``."""
+
+    sinusoids: Tensor
+    content: Tensor
+    place: Tensor
+
+
+class TransformerXL(RecurrentModel):
+    """Causal language model over characters; see :class:`RecurrentModel` for how it is called.
+
+    Every query sees its segment up to itself and the whole memory, so with ``memory_length=0`` this is the block transformer
+    that the paper starts from. As in the paper's section 3.3, u and v are the same in all layers, and each has its own
+    projection of the sinusoids.
+
+    Parameters
+    ----------
+    normalizer : callable
+        From scores ``[..., K]``, the future masked by ``-inf``, to weights: ``softmax`` in the paper, top-k in its explicit
+        sparse variant.
+    forms : sequence of RowWise
+        Which of the visible positions each layer attends to, one form per layer.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        *,
+        layers: int,
+        dimension: int,
+        heads: int,
+        inner: int,
+        memory_length: int,
+        dropout: float,
+        normalizer: Normalizer,
+        forms: Sequence[RowWise],
+    ):
+        attentions = [
+            RelativeAttention(dimension, heads, normalizer, form) for _, form in zip(range(layers), forms, strict=True)
+        ]
+        super().__init__(vocab_size, dimension, inner, attentions, memory_length=memory_length, dropout=dropout)
+        self.content_bias, self.place_bias = (nn.Parameter(torch.zeros(heads, 1, dimension // heads)) for _ in range(2))
+
+    def positions(self, keys: int) -> RelativePositions:
+        return RelativePositions(
+            sinusoids(torch.arange(keys - 1, -1, -1).to(self.content_bias), self.embedding.embedding_dim),
+            self.content_bias,
+            self.place_bias,
+        )
+
+
+class RelativeAttention(nn.Module):
+    """Scores of content and of distance, each with a bias for all queries (Dai et al. 2019, section 3.3)."""
+
+    def __init__(self, dimension: int, heads: int, normalizer: Normalizer, form: RowWise):
+        super().__init__()
+        self.project = HeadProjections(dimension, heads)
+        self.project_place = nn.Linear(dimension, dimension, bias=False)
+        self.normalizer, self.form = normalizer, form
+
+    def forward(self, hidden: Tensor, context: Tensor, positions: RelativePositions) -> tuple[Tensor, Tensor]:
+        q, k, v = self.project(hidden, context)
+        place = self.project.split(self.project_place(positions.sinusoids)[None])
+        scores = (q + positions.content) @ k.mT + relative_shift((q + positions.place) @ place.mT)
+        visible = distances(q.shape[2], k.shape[2], q.device)[None, None] >= 0
+        kept = kept_by(self.form, q, k, visible, scores)
+        weights = weights_of(scores * q.shape[-1] ** -0.5, kept, self.normalizer)
+        return self.project.merge(weights @ v), weights
+
+
+def sinusoids(places: Tensor, dimension: int) -> Tensor:
+    """Of any places ``[K]``: ``[K, d]``, all sines before all cosines, which the learned projection makes one order as any."""
+    frequency = 10_000 ** (-torch.arange(0, dimension, 2, device=places.device) / dimension)
+    angle = places[:, None] * frequency.to(places)
+    return torch.cat([angle.sin(), angle.cos()], dim=-1)[:, :dimension]

@@ -1,0 +1,79 @@
+"""Documents from a folder of text files: plain text or CoNLL-U, gzipped or not."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+from replication.corpora.documents import Document, Sentence
+
+SUFFIXES = (".txt", ".txt.gz", ".conllu", ".conllu.gz")
+
+
+def read_folder(folder: str | Path, split: str) -> Iterator[Document]:
+    """Documents of the files whose name begins with ``split`` (``train.conllu.gz``, ``valid-1.txt``, ...), in name order.
+
+    Plain text: a line is a sentence, whitespace separates words, a file is a document. CoNLL-U: words and universal
+    part-of-speech tags (column 4); ``# newdoc`` starts a document.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder, or no such file in it.
+    ValueError
+        If a file holds no sentence, or a line of CoNLL-U has not ten columns.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: no such folder of text files")
+    paths = [path for path in sorted(folder.glob(f"{split}*")) if path.name.endswith(SUFFIXES)]
+    if not paths:
+        raise FileNotFoundError(f"{folder}: no file named {split}* with one of the endings {', '.join(SUFFIXES)}")
+    for path in paths:
+        empty = True
+        try:
+            for document in _documents(path):
+                empty = False
+                yield document
+        except (EOFError, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path}: truncated or damaged ({error})") from error
+        if empty:
+            raise ValueError(f"{path}: holds no sentence")
+
+
+def _documents(path: Path) -> Iterator[Document]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        if ".conllu" in path.suffixes:
+            yield from _parse_conllu(path, lines)
+        elif sentences := [Sentence(words) for words in map(str.split, lines) if words]:
+            yield Document(sentences)
+
+
+def _parse_conllu(path: Path, lines) -> Iterator[Document]:
+    sentences: list[Sentence] = []
+    words: list[str] = []
+    tags: list[str] = []
+
+    def end_sentence():
+        if words:
+            sentences.append(Sentence(words.copy(), tags.copy()))
+            words.clear(), tags.clear()
+
+    for number, line in enumerate(map(str.rstrip, lines), start=1):
+        if line.startswith("# newdoc"):
+            end_sentence()
+            if sentences:
+                yield Document(sentences)
+                sentences = []
+        elif not line:
+            end_sentence()
+        elif not line.startswith("#"):
+            columns = line.split("\t")
+            if len(columns) != 10:
+                raise ValueError(f"{path}, line {number}: {len(columns)} columns, CoNLL-U has 10")
+            if columns[0].isdigit():  # neither a multiword range (1-2) nor an empty node (1.1)
+                words.append(columns[1])
+                tags.append(columns[3])
+    end_sentence()
+    if sentences:
+        yield Document(sentences)

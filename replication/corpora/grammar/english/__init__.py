@@ -1,0 +1,1 @@
+"""Abstract clauses put into English words."""

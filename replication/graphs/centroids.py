@@ -1,0 +1,63 @@
+"""Centroids of one layer, for every number of clusters that a grid asks for: k-means' and the Routing Transformer's."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from replication.graphs.grids import CENTROIDS, cluster_counts
+from replication.graphs.shards import LayerGraphs
+from replication.storage import read_tensors, write_tensors
+from sparselib.blocks.chunks import TOKENS, Chunks
+from sparselib.predictors import fit_centroids, fit_routing_centroids
+from sparselib.projections import Projection
+
+KIND = "centroids"
+FITS = {"Clustering": fit_centroids, "Routing": fit_routing_centroids}
+
+
+def fit_layer(
+    graphs: LayerGraphs, projection: Projection, methods: dict[str, dict], points: int, seed: int
+) -> dict[str, Tensor]:
+    """Fit on the union of projected queries and keys (section 4.5): ``{"kmeans-8": [H, 8, R], "routing-8": ...}``."""
+    sample = sample_points(graphs, projection, points, seed)
+    return {
+        f"{CENTROIDS[predictor]}-{count}": fit(sample, count, seed)
+        for predictor, fit in FITS.items()
+        for count in cluster_counts(methods, predictor)
+    }
+
+
+def fit_block_layer(
+    graphs: LayerGraphs, projection: Projection, chunks: Chunks, clusters: list[int], points: int, seed: int
+) -> dict[str, Tensor]:
+    """k-means on the union of the query and key chunks (section 6.1): ``{"kmeans-8": [H, 8, R], ...}``, R that of chunks."""
+    sample = sample_points(graphs, projection, points, seed, chunks=chunks)
+    return {f"{CENTROIDS['Clustering']}-{count}": fit_centroids(sample, count, seed) for count in clusters}
+
+
+def sample_points(
+    graphs: LayerGraphs,
+    projection: Projection,
+    points: int,
+    seed: int,
+    batch_size: int = 16,
+    chunks: Chunks = TOKENS,
+) -> Tensor:
+    """Projected queries and keys of real chunks, at most ``points`` per head, drawn uniformly: ``[H, N, R]``."""
+    parts = []
+    for batch in graphs.batches(batch_size):
+        real = torch.arange(chunks.count(batch.q.shape[2])) < chunks.count(batch.lengths)[:, None]
+        for x in (batch.q, batch.k):
+            parts.append(chunks.vectors(projection(x), batch.lengths).transpose(1, 2)[real])  # [chunks, H, R]
+    union = torch.cat(parts)
+    drawn = torch.randperm(len(union), generator=torch.Generator().manual_seed(seed))[:points]
+    return union[drawn].transpose(0, 1).contiguous()
+
+
+def save(path: str | Path, centroids: dict[str, Tensor], **header: object) -> None:
+    write_tensors(path, centroids, kind=KIND, **header)
+
+
+def load(path: str | Path) -> dict[str, Tensor]:
+    return read_tensors(path, kind=KIND)

@@ -1,0 +1,101 @@
+"""The recall sweep: how well every member of a grid, with every window, covers the gold graphs of one layer."""
+
+from dataclasses import fields
+from itertools import groupby
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from replication.graphs.counting import Counter, Counts, bucket_bits, pack
+from replication.graphs.grids import Member
+from replication.graphs.shards import Batch, LayerGraphs
+from sparselib.predictors import Bucketed, Distance
+from sparselib.projections import Projection
+
+MEASURES = ("recall", "sparsity", "precision", "exact", "empty_rows")
+
+
+def sweep_layer(
+    graphs: LayerGraphs,
+    projection: Projection,
+    centroids: dict[str, Tensor],
+    members: list[Member],
+    windows: list[int],
+    global_tokens: str,
+    seed: int,
+    batch_size: int = 1,
+) -> pd.DataFrame:
+    """Measure every member with every window on the graphs of one layer.
+
+    Returns
+    -------
+    A tidy table with a row per method, setting, window and head: ``recall`` (Eq. 4), ``sparsity`` (Eq. 5), ``precision``,
+    ``exact`` (share of queries whose gold keys are all covered), ``empty_rows`` (share of queries without any key), each
+    computed per sentence and then averaged over sentences; ``gold_sparsity`` per head.
+    """
+    families = [list(family) for _, family in groupby(members, key=_family)]
+    sums = [np.zeros((len(MEASURES), len(family), graphs.heads, len(windows))) for family in families]
+    gold_sparsity = np.zeros(graphs.heads)
+    for number, batch in enumerate(graphs.batches(batch_size)):
+        counter = Counter(batch, windows, global_tokens)
+        q, k = projection(batch.q), projection(batch.k)
+        gold_sparsity += (1 - counter.gold_size / counter.visible_size[:, None]).sum(0)
+        for family, total in zip(families, sums, strict=True):
+            counts = count_family(counter, batch, q, k, family, centroids, seed + number)
+            total += _measures(counter, counts).sum(2)
+    tables = [
+        _table(family, total / len(graphs), windows, graphs.heads) for family, total in zip(families, sums, strict=True)
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    table["gold_sparsity"] = (gold_sparsity / len(graphs))[table["head"]]
+    return table
+
+
+def count_family(
+    counter: Counter, batch: Batch, q: Tensor, k: Tensor, family: list[Member], centroids: dict[str, Tensor], seed: int
+) -> Counts:
+    """Count a family: one member, or all thresholds of one distance together. ``q``, ``k`` are projected."""
+    predictors = [member.build(centroids, seed) for member in family]
+    if isinstance(predictors[0], Distance):
+        limits = np.array([predictor.squared_limit for predictor in predictors])
+        order = np.argsort(limits, kind="stable")
+        rising = counter.count_thresholds(q, k, limits[order].tolist())
+        as_given = np.argsort(order)
+        return Counts(*(getattr(rising, field.name)[as_given] for field in fields(Counts)))
+    (predictor,) = predictors
+    if isinstance(predictor, Bucketed):
+        return counter.count(bucket_bits(*predictor.assign(q, k, batch.lengths)))
+    return counter.count(pack(predictor.predict(q, k, lengths=batch.lengths, causal=batch.causal)))
+
+
+def _family(member: Member) -> object:
+    """Thresholds of one metric are counted together, everything else alone."""
+    if member.predictor == "Distance":
+        return member.method, member.arguments.get("metric")
+    return member.method, member.setting
+
+
+def _measures(counter: Counter, counts: Counts) -> np.ndarray:
+    """The measures of each member, sentence, head and window: ``[5, M, B, H, W]``."""
+    gold = counter.gold_size[..., None]
+    visible = counter.visible_size[:, None, None]
+    rows = counter.rows_per_sentence[:, None, None]
+    return np.stack(
+        [
+            counts.hits / gold,
+            1 - counts.predicted / visible,
+            np.where(counts.predicted > 0, counts.hits / np.maximum(counts.predicted, 1), 1.0),  # as metrics.precision
+            counts.exact_rows / rows,
+            counts.empty_rows / rows,
+        ]
+    )
+
+
+def _table(family: list[Member], measures: np.ndarray, windows: list[int], heads: int) -> pd.DataFrame:
+    index = pd.MultiIndex.from_product(
+        [[m.setting for m in family], range(heads), windows], names=["setting", "head", "window"]
+    )
+    table = pd.DataFrame(measures.reshape(len(MEASURES), -1).T, index, columns=list(MEASURES)).reset_index()
+    table.insert(0, "method", family[0].method)
+    return table

@@ -1,0 +1,162 @@
+"""Measuring an entmax masked language model: its perplexity, its attention graphs, and what predicted graphs do to it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from tqdm import tqdm
+from transformers import DataCollatorForLanguageModeling, PreTrainedModel, PreTrainedTokenizerFast
+
+from replication.corpora.ngram import Bigram, unigram_log_probabilities
+from replication.graphs.grids import Member
+from replication.graphs.shards import writing_graphs
+from replication.masked_lm.training import IGNORED, check_length, masked_loss
+from sparselib import metrics
+from sparselib.dense_attention import gold_graph
+from sparselib.integrations.huggingface import AttentionControl
+from sparselib.masks.combine import combine
+from sparselib.projections import Projection
+
+
+@dataclass(frozen=True)
+class MaskedText:
+    """Sequences with a fixed choice of masked places: ``inputs``, ``labels`` and the true ``input_ids``, all ``[N, n]``."""
+
+    inputs: Tensor
+    labels: Tensor
+    input_ids: Tensor
+
+    def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        return zip(self.inputs.split(size), self.labels.split(size), strict=True)
+
+
+def mask_text(input_ids: Tensor, tokenizer: PreTrainedTokenizerFast, mask_probability: float, seed: int) -> MaskedText:
+    """Choose the places to predict, as in training (80 % masked, 10 % random, 10 % kept); the same for every model."""
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability, seed=seed)
+    batch = collator([{"input_ids": ids.long()} for ids in input_ids])
+    return MaskedText(batch["input_ids"], batch["labels"], input_ids.long())
+
+
+@torch.no_grad()
+def cross_entropy(model: PreTrainedModel, text: MaskedText, batch_size: int) -> float:
+    """Mean nats per masked token; its exponential is the perplexity."""
+    model.eval()
+    total, count = 0.0, 0
+    for inputs, labels in text.batches(batch_size):
+        places = int((labels != IGNORED).sum())
+        if places == 0:
+            continue
+        loss = masked_loss(model, inputs.to(model.device), labels.to(model.device))
+        total, count = total + loss.item() * places, count + places
+    return total / count
+
+
+def baseline_cross_entropies(train_ids: Tensor, text: MaskedText, vocab_size: int) -> dict[str, float]:
+    """Mean nats of unigrams and of bigrams over exactly the places that are masked; bigrams see the true token before."""
+    train, true = train_ids.numpy(), text.input_ids.numpy()
+    row, place = np.nonzero((text.labels != IGNORED).numpy())
+    unigram = unigram_log_probabilities(train, vocab_size)[true[row, place]]
+    bigram = Bigram(train, vocab_size).log_probability(true[row, place - 1], true[row, place])
+    return {"unigram": float(-unigram.mean()), "interpolated bigram": float(-bigram.mean())}
+
+
+@torch.no_grad()
+def extract_graphs(
+    model: PreTrainedModel,
+    control: AttentionControl,
+    input_ids: Tensor,
+    sequence: Tensor,
+    folder: Path,
+    batch_size: int,
+) -> None:
+    """Store the queries and keys of every layer for ``input_ids[sequence]``, unmasked."""
+    model.eval()
+    heads = model.config.num_attention_heads
+    length, dimension = input_ids.shape[1], model.config.hidden_size // heads
+    check_length(model, length)
+    paths = [folder / f"layer{layer:02}.safetensors" for layer in range(control.layers)]
+    with writing_graphs(paths, sequence, heads, length, dimension, causal=False) as writer:
+        for start in tqdm(range(0, len(sequence), batch_size), desc="extract", unit="batch", mininterval=5):
+            ids = input_ids[sequence[start : start + batch_size]].long().to(model.device)
+            lengths = torch.full((len(ids),), length)
+
+            def store(layer, q, k, visible, start=start, lengths=lengths):
+                writer.write(layer, start, q, k, lengths)
+
+            with control.observing(store):
+                model.base_model(ids)
+
+
+@dataclass
+class Tally:
+    """Running sums over layers, heads and sentences of one masked evaluation."""
+
+    recall: float = 0.0
+    sparsity: float = 0.0
+    empty_rows: float = 0.0
+    count: int = 0
+
+    def add(self, mask: Tensor, gold: Tensor) -> None:
+        self.recall += metrics.recall(mask, gold).sum().item()
+        self.sparsity += metrics.sparsity(mask).sum().item()
+        self.empty_rows += metrics.empty_rows(mask).sum().item() / mask.shape[2]
+        self.count += mask.shape[0] * mask.shape[1]
+
+    def means(self) -> dict[str, float]:
+        return {name: getattr(self, name) / self.count for name in ("recall", "sparsity", "empty_rows")}
+
+
+def evaluate_replaced(
+    model: PreTrainedModel,
+    control: AttentionControl,
+    text: MaskedText,
+    projections: list[Projection],
+    centroids: list[dict[str, Tensor]],
+    members: list[Member],
+    windows: list[int],
+    global_tokens: str,
+    seed: int,
+    batch_size: int,
+) -> pd.DataFrame:
+    """Perplexity with the graphs of all layers and heads replaced by predicted ones, for every member and window.
+
+    Graphs are predicted from, and compared with the gold graphs of, the hidden states that the replacement below has already
+    changed: this is the *perturbed* recall. The rows ``full`` and ``gold graph`` are the model as it is,
+    and with its own graph as the mask; sparse-consistency (Proposition 1) makes them equal.
+    """
+
+    projections = [projection.to(model.device) for projection in projections]
+
+    def row(method: str, setting: str, window: int, graph: Callable) -> dict[str, object]:
+        tally = Tally()
+
+        def replace(layer, q, k, visible):
+            mask = graph(layer, q, k, visible)
+            tally.add(mask, gold_graph(q, k, visible))
+            return mask
+
+        with control.restricted_to(replace):
+            nats = cross_entropy(model, text, batch_size)
+        return {"method": method, "setting": setting, "window": window, "nats": nats} | tally.means()
+
+    rows = [
+        row("full", "{}", 0, lambda layer, q, k, visible: visible.expand(-1, q.shape[1], -1, -1)),
+        row("gold graph", "{}", 0, lambda layer, q, k, visible: gold_graph(q, k, visible)),
+    ]
+    for member in tqdm(members, desc="replace", unit="member", mininterval=5):
+        predictors = [member.build(of_layer, seed + layer) for layer, of_layer in enumerate(centroids)]
+        for window in windows:
+
+            def graph(layer, q, k, visible, window=window, predictors=predictors):
+                project = projections[layer]
+                predicted = predictors[layer].predict(project(q), project(k))
+                return combine(predicted, window, global_tokens)
+
+            rows.append(row(member.method, member.setting, window, graph))
+    table = pd.DataFrame(rows)
+    table["perplexity"] = np.exp(table["nats"])
+    return table

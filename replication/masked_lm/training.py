@@ -1,0 +1,250 @@
+"""Masked language modelling with an entmax RoBERTa: train, and measure perplexity."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_model
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+from transformers import (
+    AutoModelForMaskedLM,
+    DataCollatorForLanguageModeling,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    Trainer,
+    TrainingArguments,
+    default_data_collator,
+    set_seed,
+)
+from transformers.trainer_utils import get_last_checkpoint
+
+from replication.storage import replacing
+from sparselib.dense_attention import Normalizer
+from sparselib.integrations.huggingface import AttentionControl, use_attention
+from sparselib.normalizers import entmax15
+
+IGNORED = -100
+
+
+def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **architecture: int) -> RobertaForMaskedLM:
+    """A RoBERTa with random weights for sequences of ``length``; ``architecture`` goes to ``RobertaConfig``.
+
+    So that it finds its neighbours with little text, attention starts local and is learned from there: position embeddings
+    start as sinusoids, twice as large as token embeddings, and each head's key weights as its query weights, which together
+    make near positions score higher. With random ones each of n keys starts with a weight of 1 / n and little gradient.
+    """
+    set_seed(seed)
+    model = RobertaForMaskedLM(
+        RobertaConfig(
+            vocab_size=len(tokenizer),
+            max_position_embeddings=length + tokenizer.pad_token_id + 1,
+            bos_token_id=tokenizer.bos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            **architecture,
+        )
+    )
+    positions = model.roberta.embeddings.position_embeddings.weight
+    with torch.no_grad():
+        # A sinusoid of amplitude 1 has a standard deviation of 1 / sqrt(2).
+        positions.copy_(_sinusoids(*positions.shape) * (2 * 2**0.5 * model.config.initializer_range))
+        for layer in model.roberta.encoder.layer:
+            layer.attention.self.key.weight.copy_(layer.attention.self.query.weight)
+    return model
+
+
+def _sinusoids(count: int, size: int) -> Tensor:
+    """Vaswani et al. (2017), section 3.5: ``[count, size]``, sines and cosines in turn."""
+    frequency = 10_000 ** (-torch.arange(0, size, 2) / size)
+    angle = torch.arange(count)[:, None] * frequency
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :size]
+
+
+def load_model(name: str | Path) -> PreTrainedModel:
+    """A masked language model from the hub, or from a folder that ``save_pretrained`` made.
+
+    Raises
+    ------
+    ValueError
+        If its vocabulary projection is not ``lm_head``, as RoBERTa's is: only such models are trained and evaluated here.
+    """
+    try:
+        model = AutoModelForMaskedLM.from_pretrained(name)
+    except OSError as error:
+        raise FileNotFoundError(f"{name}: no model there, nor on the hub ({error})") from error
+    if not hasattr(model, "lm_head"):
+        raise ValueError(f"{name}: {type(model).__name__} has no lm_head; a model of RoBERTa's kind is needed")
+    return model
+
+
+def load_entmax_model(folder: str | Path) -> tuple[PreTrainedModel, AttentionControl]:
+    """A trained model with 1.5-entmax in every head, on the accelerator if there is one."""
+    model = load_model(folder)
+    if torch.accelerator.is_available():
+        model.to(torch.accelerator.current_accelerator())
+    return model.eval(), use_attention(model)
+
+
+def check_length(model: PreTrainedModel, length: int) -> None:
+    """Raise ``ValueError`` if sequences of ``length`` have more tokens than the model has positions."""
+    # RoBERTa numbers its positions from pad_token_id + 1 on.
+    positions = model.config.max_position_embeddings - (model.config.pad_token_id or 0) - 1
+    if length > positions:
+        raise ValueError(f"sequences of {length} tokens are longer than the model's {positions} positions")
+
+
+class Blocks(Dataset):
+    """Blocks of token ids ``[N, n]`` as the Trainer wants them."""
+
+    def __init__(self, input_ids: Tensor):
+        self.input_ids = input_ids
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        return {"input_ids": self.input_ids[index].long()}
+
+
+class MaskedLMTrainer(Trainer):
+    """A Trainer that projects to the vocabulary only where there is something to predict.
+
+    For its first ``causal_steps`` steps it predicts every next token under a causal mask instead: at each place rather than at
+    a sixth of them. It masks here, from a generator of its own for every step, since a collator is called ahead of the step and
+    would choose other places after an interruption.
+    """
+
+    def __init__(
+        self, *args, control: AttentionControl, collator: DataCollatorForLanguageModeling, causal_steps: int, **kwargs
+    ):
+        super().__init__(*args, data_collator=default_data_collator, **kwargs)
+        # The loss is a mean, so the Trainer has to divide it by the number of accumulated batches.
+        self.model_accepts_loss_kwargs = False
+        self.control, self.collator, self.causal_steps = control, collator, causal_steps
+        self.special = torch.tensor(collator.tokenizer.all_special_ids)
+        self.drawn_for = -1
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        input_ids = inputs["input_ids"]
+        if self.state.global_step < self.causal_steps:
+            following = nn.functional.pad(input_ids[:, 1:], (0, 1), value=IGNORED)
+            with self.control.restricted_to(lambda layer, q, k, visible: visible.tril()):
+                loss = masked_loss(model, input_ids, following)
+        else:
+            loss = masked_loss(model, *self._mask(input_ids))
+        return (loss, {}) if return_outputs else loss
+
+    def _mask(self, input_ids: Tensor) -> tuple[Tensor, Tensor]:
+        if self.drawn_for != self.state.global_step:
+            self.drawn_for = self.state.global_step
+            seed = self.args.seed * 1_000_003 + self.drawn_for * self.args.world_size + self.args.process_index
+            self.collator.generator = torch.Generator().manual_seed(seed)
+        places = input_ids.cpu()
+        masked, labels = self.collator.torch_mask_tokens(places, special_tokens_mask=torch.isin(places, self.special))
+        return masked.to(input_ids.device), labels.to(input_ids.device)
+
+
+def masked_loss(model: PreTrainedModel, input_ids: Tensor, labels: Tensor, **inputs: Tensor) -> Tensor:
+    """Mean cross-entropy (nats) over the places where ``labels [B, n]`` is not -100."""
+    chosen = labels != IGNORED
+    hidden = model.base_model(input_ids=input_ids, **inputs).last_hidden_state[chosen]
+    return nn.functional.cross_entropy(model.lm_head(hidden).float(), labels[chosen])
+
+
+def train(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    input_ids: Tensor,
+    folder: str | Path,
+    *,
+    seed: int,
+    mask_probability: float,
+    causal_steps: int = 0,
+    normalizer: Normalizer = entmax15,
+    **arguments: object,
+) -> list[dict[str, float]]:
+    """Train on blocks ``[N, n]`` and leave the model in ``folder``.
+
+    A run that was interrupted goes on from its last whole checkpoint if it was started with the same settings.
+
+    Parameters
+    ----------
+    mask_probability : float
+        Share of tokens to predict (80 % masked, 10 % random, 10 % kept, as BERT).
+    causal_steps : int
+        First steps that predict the next token under a causal mask instead.
+    arguments
+        To ``TrainingArguments``: steps, batch, learning rate and schedule, precision.
+
+    Returns
+    -------
+    The training log: one entry per logging step.
+    """
+    folder = Path(folder)
+    check_length(model, input_ids.shape[1])
+    control = use_attention(model, normalizer)
+    checkpoints = folder / "checkpoints"
+    _discard_foreign_checkpoints(
+        checkpoints,
+        {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
+        | {"model": model.config.to_dict(), "text": _digest(input_ids)},
+    )
+    trainer = MaskedLMTrainer(
+        model=model,
+        args=TrainingArguments(
+            output_dir=str(checkpoints),
+            seed=seed,
+            report_to="none",
+            use_cpu=not torch.accelerator.is_available(),
+            save_total_limit=1,
+            dataloader_pin_memory=torch.cuda.is_available(),
+            **arguments,
+        ),
+        train_dataset=Blocks(input_ids),
+        collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability),
+        control=control,
+        causal_steps=causal_steps,
+    )
+    trainer.train(resume_from_checkpoint=_last_whole_checkpoint(checkpoints))
+    if trainer.is_world_process_zero():
+        with replacing(folder / "model.safetensors") as temporary:
+            save_model(model, str(temporary))
+        model.config.save_pretrained(folder)
+        shutil.rmtree(checkpoints)
+    return trainer.state.log_history
+
+
+def _discard_foreign_checkpoints(folder: Path, settings: dict[str, object]) -> None:
+    """Keep the checkpoints in ``folder`` only if they were made with these settings."""
+    record = folder / "settings.json"
+    wanted = json.dumps(settings, sort_keys=True, default=str)
+    if folder.exists() and not (record.exists() and record.read_text() == wanted):
+        shutil.rmtree(folder)
+    with replacing(record) as temporary:
+        temporary.write_text(wanted)
+
+
+def _digest(input_ids: Tensor) -> str:
+    return hashlib.sha256(input_ids.contiguous().numpy().tobytes()).hexdigest()
+
+
+def _last_whole_checkpoint(folder: Path) -> str | None:
+    """The newest checkpoint that was written to its end; what a kill left half-written is removed."""
+    for checkpoint in folder.glob("checkpoint-*"):
+        if not _is_whole(checkpoint):
+            shutil.rmtree(checkpoint)
+    return get_last_checkpoint(str(folder))
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """The Trainer writes ``trainer_state.json`` last, so it tells: it is missing or cut off if anything is."""
+    try:
+        json.loads((checkpoint / "trainer_state.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return False
+    return True

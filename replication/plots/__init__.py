@@ -1,0 +1,39 @@
+"""Figures in one style, a file for each kind: curves, matrices, factorised patterns, selection by score, times, translation.
+
+Functions either draw into axes that they are given, or lay out and return a whole figure; `style` holds what all share.
+"""
+
+from replication.plots.curves import against_blocks, head_grid, tradeoff
+from replication.plots.factorised import draw_parts, draw_reach, factorised_heads, reach_growth, reach_legend
+from replication.plots.matrices import draw_graph, draw_mask, draw_token_graph, draw_weights, share_map
+from replication.plots.selection import draw_selected, draw_threshold, draw_values, form_grid, selected_keys
+from replication.plots.style import legend_below, save, use_style
+from replication.plots.times import scaling
+from replication.plots.translation import bleu_against_budget, cross_attention_maps
+
+__all__ = [
+    "against_blocks",
+    "bleu_against_budget",
+    "cross_attention_maps",
+    "draw_graph",
+    "draw_mask",
+    "draw_parts",
+    "draw_reach",
+    "draw_selected",
+    "draw_threshold",
+    "draw_token_graph",
+    "draw_values",
+    "draw_weights",
+    "factorised_heads",
+    "form_grid",
+    "head_grid",
+    "legend_below",
+    "reach_growth",
+    "reach_legend",
+    "save",
+    "scaling",
+    "selected_keys",
+    "share_map",
+    "tradeoff",
+    "use_style",
+]

@@ -1,0 +1,229 @@
+"""Reading what the workflow has measured, and reducing it to the curves that figures and claims are about."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from sparselib import pareto_front
+
+#: Tables and figures name the methods so, in this order: Sparsefinder's, learned baselines, fixed baselines.
+METHODS = {
+    "sparsefinder-distance": "Sparsefinder, distance",
+    "sparsefinder-kmeans": "Sparsefinder, k-means",
+    "sparsefinder-quantization": "Sparsefinder, quantization",
+    "routing": "Routing Transformer",
+    "reformer": "Reformer",
+    "bigbird": "BigBird",
+    "longformer": "Longformer",
+    "window": "Window",
+}
+#: The same for methods that choose blocks (section 6.1). BigBird with softmax is what the reference code ran.
+BLOCK_METHODS = {
+    "sparsefinder-v1": "Sparsefinder v1",
+    "sparsefinder-v2": "Sparsefinder v2",
+    "bigbird": "BigBird, entmax",
+    "bigbird-softmax": "BigBird, softmax",
+}
+#: Attention forms as the published tables name them, in their order.
+FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k", "Top-k OOW"]
+#: Character models as the published tables name them, in their order.
+CHARACTER_MODELS = {
+    "block": "Transformer block",
+    "transformer-xl": "Transformer-XL",
+    "transformer-xl-top-k": "Transformer-XL + Top-k",
+    "adaptive-span": "Adaptive span",
+    "adaptive-span-top-32": "Adaptive span + Top-32",
+    "adaptive-span-top-8": "Adaptive span + Top-8",
+}
+#: Those of them whose spans Table 4 of Extremely Sparse Transformer compares.
+SPAN_MODELS = ["adaptive-span", "adaptive-span-top-32", "adaptive-span-top-8"]
+POINT = ["seed", "method", "setting", "window"]
+
+
+def read_sweep(folder: Path) -> pd.DataFrame:
+    """The recall sweep of every seed: a row per layer, method, setting, window and head.
+
+    Raises ``FileNotFoundError`` if there is none.
+    """
+    paths = sorted((folder / "sweep").glob("seed*.parquet"))
+    if not paths:
+        raise FileNotFoundError(f"{folder / 'sweep'}: no table of the recall sweep; run the workflow first")
+    return pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
+
+
+def read_replaced(folder: Path) -> pd.DataFrame:
+    """Perplexity, or BLEU, under replaced graphs, every seed. Raises ``FileNotFoundError`` if there is none."""
+    paths = sorted((folder / "replaced").glob("seed*.csv"))
+    if not paths:
+        raise FileNotFoundError(f"{folder / 'replaced'}: no table of replaced graphs; run the workflow first")
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def read_blocks(folder: Path) -> pd.DataFrame:
+    """Perplexity under predicted blocks, every block size and seed. Raises ``FileNotFoundError`` if there is none."""
+    return _read_sizes(folder, "evaluated/seed*.csv")
+
+
+def read_block_times(folder: Path) -> pd.DataFrame:
+    """Seconds per sequence, every block size. Raises ``FileNotFoundError`` if there is none."""
+    return _read_sizes(folder, "timed.csv")
+
+
+def _read_sizes(folder: Path, name: str) -> pd.DataFrame:
+    paths = sorted((folder / "blocks").glob(f"size*/{name}"))
+    if not paths:
+        raise FileNotFoundError(f"{folder / 'blocks'}: no table of block sizes ({name}); run the workflow first")
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def read_forms(folder: Path) -> pd.DataFrame:
+    """BLEU of every trained attention form: ``form, budget`` (NaN: Full), ``seed, tested_with, bleu, attended_<place>``.
+
+    ``folder`` is that of a language pair. Raises ``FileNotFoundError`` if there is none.
+    """
+    return _read_cells(folder, "measured.csv")
+
+
+def read_cross_attention(folder: Path) -> pd.DataFrame:
+    """Cross-attention of every trained form, a row per decoder layer. Raises ``FileNotFoundError`` if there is none."""
+    return _read_cells(folder, "cross_attention.csv")
+
+
+def _read_cells(folder: Path, name: str) -> pd.DataFrame:
+    paths = sorted(folder.glob(f"*_seed*/{name}"))
+    if not paths:
+        raise FileNotFoundError(f"{folder}: no table of a trained attention form ({name}); run the workflow first")
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def as_trained(forms: pd.DataFrame) -> pd.DataFrame:
+    """Rows of :func:`read_forms` that were tested with the form that they were trained with."""
+    return forms[forms["tested_with"] == forms["form"]]
+
+
+def by_budget(forms: pd.DataFrame, measure: str = "bleu") -> pd.DataFrame:
+    """As trained, means over seeds: a row per form in the papers' order, a column per budget, largest first.
+
+    Full, which knows no budget, has its value in the column ``full``.
+    """
+    table = as_trained(forms).assign(budget=lambda rows: rows["budget"].fillna(0).astype(int))
+    table = table.pivot_table(index="form", columns="budget", values=measure).rename(columns={0: "full"})
+    budgets = sorted((column for column in table if column != "full"), reverse=True)
+    columns = ["full", *budgets] if "full" in table else budgets
+    return table.loc[[form for form in FORMS if form in table.index], columns].rename_axis(columns=None)
+
+
+def read_characters(folder: Path, name: str) -> pd.DataFrame:
+    """``measured.csv`` or ``log.csv`` of every character model, with ``corpus``, ``model`` and ``seed`` as first columns.
+
+    Models come in the order of :data:`CHARACTER_MODELS`, corpora and seeds in that of their names. Raises ``FileNotFoundError``
+    if there is none.
+    """
+    tables = []
+    for model in CHARACTER_MODELS:
+        for path in sorted(folder.glob(f"*/models/{model}/seed*/{name}")):
+            corpus, seed = path.parents[3].name, int(path.parent.name.removeprefix("seed"))
+            table = pd.read_csv(path)
+            for place, (column, value) in enumerate({"corpus": corpus, "model": model, "seed": seed}.items()):
+                table.insert(place, column, value)
+            tables.append(table)
+    if not tables:
+        raise FileNotFoundError(f"{folder}: no table of a character model ({name}); run the workflow first")
+    return pd.concat(tables, ignore_index=True)
+
+
+def spans_at_bits(logs: pd.DataFrame) -> pd.DataFrame:
+    """Mean spans where validation first came down to given bits per character (Table 4), of one corpus.
+
+    Parameters
+    ----------
+    logs : rows of :func:`read_characters` (``log.csv``) of one corpus; other models than :data:`SPAN_MODELS` are left out
+
+    Returns
+    -------
+    A row per model and seed, a column per level of bits: four tenths of a bit, down to the last one that every run reached.
+    """
+    runs = dict(list(logs[logs["model"].isin(SPAN_MODELS)].groupby(["model", "seed"], sort=False)))
+    worst = max(log["valid_bits"].min() for log in runs.values())
+    last = np.ceil(round(worst * 10, 6))  # rounded, as 1.1 * 10 is a little more than 11
+    levels = [round((last + more) / 10, 1) for more in (3, 2, 1, 0)]
+    spans = {run: [span_at(log, bits) for bits in levels] for run, log in runs.items()}
+    table = pd.DataFrame.from_dict(spans, orient="index", columns=levels)
+    return table.set_axis(pd.MultiIndex.from_tuples(table.index, names=["model", "seed"]))
+
+
+def span_at(log: pd.DataFrame, bits: float) -> float:
+    """The mean span at which validation first came down to ``bits`` per character (a cell of Table 4).
+
+    Between two lines of the log it is interpolated linearly, as the published cells are; NaN if it never came down so far.
+
+    Parameters
+    ----------
+    log : table with ``valid_bits`` and ``mean_span``, in the order of training
+    """
+    reached = np.flatnonzero(log["valid_bits"].to_numpy() <= bits)
+    if len(reached) == 0:
+        return math.nan
+    after = reached[0]
+    lines = log.iloc[max(0, after - 1) : after + 1]
+    # np.interp wants rising abscissae, and bits fall here: the line before is above `bits`, the line after is not.
+    return float(np.interp(-bits, -lines["valid_bits"], lines["mean_span"]))
+
+
+def at_every_count(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of :data:`BLOCK_METHODS` at block sizes where every K was measured: means over sizes compare at those only."""
+    rows = table[table["method"].isin(BLOCK_METHODS)]
+    return rows[rows.groupby("block_size")["count"].transform("nunique") == rows["count"].nunique()]
+
+
+def over_heads(sweep: pd.DataFrame) -> pd.DataFrame:
+    """Plain mean over layers and heads, a row per seed, method, setting and window."""
+    measures = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
+    return sweep.groupby(POINT, as_index=False, sort=False)[measures].mean()
+
+
+def over_seeds(points: pd.DataFrame) -> pd.DataFrame:
+    """Mean over seeds of every numeric column, a row per method, setting and window."""
+    return points.drop(columns="seed").groupby(POINT[1:], as_index=False, sort=False).mean(numeric_only=True)
+
+
+def front(points: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Each method's Pareto front of sparsity and ``score`` (both: more is better), in the order of sparsity."""
+    kept = [
+        group.iloc[pareto_front(group["sparsity"].to_numpy(), group[score].to_numpy())]
+        for _, group in points.groupby("method", sort=False)
+    ]
+    return pd.concat(kept).sort_values(["method", "sparsity"], kind="stable")
+
+
+def hypervolume(sparsity: ArrayLike, score: ArrayLike, reference: tuple[float, float] = (0.0, 0.0)) -> float:
+    """Area above ``reference`` (sparsity, score) that points ``[N]``, ``[N]`` dominate.
+
+    A point below the reference in either adds nothing. Raises ``ValueError`` as :func:`sparselib.pareto_front` does.
+    """
+    points = np.stack([sparsity, score], axis=-1)[pareto_front(sparsity, score)]
+    width, height = np.maximum(points - reference, 0).T
+    return float(np.sum(np.diff(width, prepend=0) * height))
+
+
+def hypervolumes(points: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Area under each method's Pareto front, per seed: a row per seed and method, ``hypervolume``.
+
+    The reference point is sparsity 0 and the worst score of all methods and seeds: a common one, so areas compare. For
+    recall it is (0, 0).
+    """
+    worst = 0.0 if score == "recall" else float(points[score].min())
+    rows = [
+        {"seed": seed, "method": method, "hypervolume": hypervolume(
+            group["sparsity"].to_numpy(), group[score].to_numpy(), reference=(0.0, worst))}
+        for (seed, method), group in points.groupby(["seed", "method"], sort=False)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def spread(values: pd.Series) -> str:
+    """Mean and sample standard deviation, as tables print them."""
+    return f"{np.mean(values):.4f} ± {np.std(values, ddof=1) if len(values) > 1 else float('nan'):.4f}"

@@ -1,0 +1,35 @@
+"""The stage that times attention against its length."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.stages.options import json_object, stage
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(stage(scaling))
+
+
+def scaling(
+    settings: Annotated[
+        dict, typer.Option(parser=json_object, help="arguments of scaling.measure and of its predictor")
+    ],
+    threads: Annotated[int, typer.Option(min=1, help="of the CPU")],
+    seed: Annotated[int, typer.Option()],
+    output: Annotated[Path, typer.Option()],
+) -> None:
+    """Time and memory of block-sparse entmax attention and its peers against n; on a GPU if there is one."""
+    import torch
+
+    from replication.storage import write_table
+    from replication.timing.contenders import untrained_prediction
+    from replication.timing.scaling import measure
+
+    torch.set_num_threads(threads)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    shared = {"seed": seed, "device": device}
+    sizes = [settings[name] for name in ("heads", "dimension", "block")]
+    predict = untrained_prediction(*sizes, **settings.pop("predictor"), **shared, compiled=device != "cpu")
+    write_table(output, measure(**settings, **shared, predict=predict))

@@ -1,0 +1,59 @@
+"""Parallel text to fairseq's binary format: tokenised, cut into joint subwords, with one dictionary for both languages."""
+
+import shutil
+import tempfile
+from itertools import chain
+from pathlib import Path
+
+from replication.corpora.parallel import read_parallel, write_parallel
+from replication.corpora.subwords import learn_codes, load_codes, tokenizer
+from sparselib.integrations.fairseq import commands
+
+CODES = "codes.bpe"
+
+
+def binarize(
+    corpus: Path, source: str, target: str, splits: list[str], words: str, merges: int, output: Path, like: Path | None
+) -> None:
+    """Write ``output``: ``codes.bpe``, ``pieces/<split>.<language>`` and fairseq's dictionaries and binary data.
+
+    Parameters
+    ----------
+    corpus : folder with ``<split>.<language>``
+    words : ``"moses"`` or ``"spaces"``
+        How text becomes words.
+    merges : int
+        Merge operations of the joint byte pair encoding.
+    like : Path, optional
+        Another ``output`` whose codes and dictionary are taken, so that a model can go from one corpus to the other.
+    """
+    languages = (source, target)
+    text = {split: read_parallel(corpus, split, languages) for split in splits}
+    tokenize = {language: tokenizer(words, language) for language in languages}
+    tokens = {
+        split: {language: [tokenize[language](line) for line in sides[language]] for language in languages}
+        for split, sides in text.items()
+    }
+    output.mkdir(parents=True, exist_ok=True)
+    if like is None:
+        learn_codes(chain.from_iterable(tokens["train"].values()), merges, output / CODES)
+    else:
+        shutil.copyfile(like / CODES, output / CODES)
+    codes = load_codes(output / CODES)
+    for split, sides in tokens.items():
+        pieces = {language: [codes.process_line(line) for line in lines] for language, lines in sides.items()}
+        write_parallel(output / "pieces", split, pieces)
+    _preprocess(output, source, target, splits, like)
+
+
+def _preprocess(output: Path, source: str, target: str, splits: list[str], like: Path | None) -> None:
+    flags = {"train": "--trainpref", "valid": "--validpref", "test": "--testpref"}
+    with tempfile.TemporaryDirectory(dir=output) as folder:
+        arguments = ["--source-lang", source, "--target-lang", target, "--destdir", folder, "--joined-dictionary"]
+        for split in splits:
+            arguments += [flags[split], str(output / "pieces" / split)]
+        if like is not None:
+            arguments += ["--srcdict", str(like / f"dict.{source}.txt")]
+        commands.preprocess(arguments)
+        for path in sorted(Path(folder).iterdir()):
+            path.replace(output / path.name)

@@ -1,0 +1,105 @@
+"""A trained translator: loading it, and beam search with it."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from fairseq import checkpoint_utils, utils
+from fairseq.data import Dictionary, FairseqDataset
+from fairseq.sequence_generator import SequenceGenerator
+from fairseq.tasks.translation import TranslationTask
+
+from sparselib.integrations.control import AttentionControl
+from sparselib.integrations.fairseq.transformer import SparseTransformer
+
+#: A hypothesis has at most twice as many pieces as its source, and ten more: longer ones are endless repetitions.
+LONGEST_RATIO, LONGEST_EXTRA = 2.0, 10
+PAPERS_BEAM = 5
+
+
+@dataclass
+class Translator:
+    """A model, its task (dictionaries and binary data), and the device that it is on."""
+
+    model: SparseTransformer
+    task: TranslationTask
+    device: torch.device
+
+    @property
+    def decoder(self) -> AttentionControl:
+        """What the decoder's self-attention does."""
+        return self.model.attention_controls["decoder"]
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The words of the target, which are those of the source too."""
+        return self.task.target_dictionary
+
+    def dataset(self, split: str) -> FairseqDataset:
+        """Pairs of one split: ``[i]`` has ``source`` and ``target``, integer tensors that end in ``</s>``."""
+        if split not in self.task.datasets:
+            self.task.load_dataset(split)
+        return self.task.dataset(split)
+
+    def batches(
+        self, dataset: FairseqDataset, indices: list[int], tokens: float = math.inf, sentences: float = math.inf
+    ) -> Iterator[dict]:
+        """Collated pairs, similar lengths together, at most so many tokens and sentences a batch.
+
+        ``sample["id"]`` says which they are.
+        """
+        by_length = sorted(indices, key=lambda i: (dataset.num_tokens(i), i))
+        batch: list[int] = []
+        for index in by_length:
+            if batch and (len(batch) == sentences or dataset.num_tokens(index) * (len(batch) + 1) > tokens):
+                yield self._collate(dataset, batch)
+                batch = []
+            batch.append(index)
+        if batch:
+            yield self._collate(dataset, batch)
+
+    def _collate(self, dataset: FairseqDataset, batch: list[int]) -> dict:
+        sample = dataset.collater([dataset[i] for i in batch])
+        return utils.move_to_cuda(sample, self.device) if self.device.type == "cuda" else sample
+
+    @torch.no_grad()
+    def translate(
+        self, split: str, sentences: int, beam: int, batch_tokens: float = math.inf, batch_sentences: float = math.inf
+    ) -> list[str]:
+        """The best hypothesis for each of the first sentences of a split, in pieces, in the order of the file."""
+        dataset = self.dataset(split)
+        generator = SequenceGenerator(
+            [self.model], self.dictionary, beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_EXTRA
+        )
+        found: dict[int, str] = {}
+        indices = list(range(min(sentences, len(dataset))))
+        for sample in self.batches(dataset, indices, batch_tokens, batch_sentences):
+            for index, hypotheses in zip(sample["id"].tolist(), generator.generate([self.model], sample), strict=True):
+                found[index] = self.dictionary.string(hypotheses[0]["tokens"])
+        return [found[index] for index in range(len(found))]
+
+
+def load_translator(model: Path, data: Path) -> Translator:
+    """Load ``model.pt`` of the training stage with the binary data that it belongs to, on the best device.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such model or data.
+    ValueError
+        If the vocabulary of the data is not the model's.
+    """
+    from replication.translation.training import check_vocabulary
+
+    for path in (model, data):
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such file")
+    config = checkpoint_utils.load_checkpoint_to_cpu(str(model))["cfg"].task
+    check_vocabulary(model, data, config.target_lang)
+    (network,), _, task = checkpoint_utils.load_model_ensemble_and_task(
+        [str(model)], arg_overrides={"data": str(data.resolve())}
+    )
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return Translator(network.eval().to(device), task, device)

@@ -1,0 +1,85 @@
+"""What the normalisers of a translator do on sentences that it is shown: how many keys they keep, and how long they take."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from replication.translation.model import Translator
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Attention scores ``[B, H, Q, K]`` of one layer, -inf where it must not attend; which queries ``[B, Q]`` are tokens."""
+
+    place: str
+    layer: int
+    values: Tensor
+    tokens: Tensor
+
+
+@torch.no_grad()
+def scores_of(translator: Translator, sample: dict) -> list[Scores]:
+    """Scores of all layers, in all three places, for a batch of pairs: the target is given, not decoded."""
+    pad, inputs = translator.dictionary.pad(), sample["net_input"]
+    source, target = (inputs[side] != pad for side in ("src_tokens", "prev_output_tokens"))
+    found: list[Scores] = []
+    with ExitStack() as stack:
+        for place, control in translator.model.attention_controls.items():
+
+            def observe(layer, q, k, visible, place=place):
+                values = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~visible, -torch.inf)
+                found.append(Scores(place, layer, values, source if place == "encoder" else target))
+
+            stack.enter_context(control.observing(observe))
+        translator.model(**inputs)
+    return found
+
+
+def attended(translator: Translator, split: str, batch: int) -> float:
+    """Mean number of keys with a weight above 0: over the tokens of a split, heads, layers and places."""
+    kept = rows = 0
+    for sample in _batches(translator, split, batch):
+        for scores in scores_of(translator, sample):
+            with torch.no_grad():
+                weights = _normalizer(translator, scores)(scores.values)
+            kept += int(((weights > 0).sum(-1) * scores.tokens[:, None]).sum())
+            rows += int(scores.tokens.sum()) * weights.shape[1]
+    return kept / rows
+
+
+def normalizer_runs(
+    translators: Mapping[Key, Translator], scored_by: Translator, split: str, batch: int
+) -> dict[Key, Callable[[], None]]:
+    """For each translator, its normalisers forward and backward on the same scores: those of `scored_by`, which are of every
+    shape that the models have, for the batch of middling length.
+    """
+    samples = list(_batches(scored_by, split, batch))
+    every = scores_of(scored_by, samples[len(samples) // 2])
+    generator = torch.Generator().manual_seed(0)
+    upstream = [torch.randn(scores.values.shape, generator=generator).to(scores.values.device) for scores in every]
+
+    def both_ways(translator: Translator) -> Callable[[], None]:
+        def run() -> None:
+            for scores, gradient in zip(every, upstream, strict=True):
+                normalizer, values = _normalizer(translator, scores), scores.values.detach().requires_grad_()
+                learned = list(normalizer.parameters()) if isinstance(normalizer, nn.Module) else []
+                torch.autograd.grad(normalizer(values), [values, *learned], gradient)
+
+        return run
+
+    return {key: both_ways(translator) for key, translator in translators.items()}
+
+
+def _normalizer(translator: Translator, scores: Scores) -> Callable[[Tensor], Tensor]:
+    return translator.model.attention_controls[scores.place].normalizer_of(scores.layer)
+
+
+def _batches(translator: Translator, split: str, batch: int) -> Iterator[dict]:
+    dataset = translator.dataset(split)
+    return translator.batches(dataset, list(range(len(dataset))), sentences=batch)

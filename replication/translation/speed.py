@@ -1,0 +1,184 @@
+"""How fast one translator trains and decodes with each normaliser: Table 25 of Explicit Sparse Transformer, in one run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import torch
+from fairseq import checkpoint_utils
+from fairseq.trainer import Trainer
+
+from replication.timing.clock import median_seconds
+from replication.translation.evaluation import score, to_text
+from replication.translation.model import Translator, load_translator
+from replication.translation.normalizers import attended, normalizer_runs
+from replication.translation.training import train
+from sparselib.checks import at_least
+from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, LearnedEntmax
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A normaliser, as ``--attention-normalizer`` calls it, and whose it is."""
+
+    name: str
+    implementation: str
+
+    def options(self, top_k: int) -> dict[str, object]:
+        """What makes fairseq's model attend with it."""
+        implementation = (
+            {"attention_implementation": self.implementation} if self.implementation in IMPLEMENTATIONS else {}
+        )
+        return (
+            {"attention_normalizer": self.name}
+            | implementation
+            | ({"attention_k": top_k} if self.name == "topk" else {})
+        )
+
+
+#: What the others are compared with.
+SOFTMAX = Contender("softmax", "torch")
+CONTENDERS = (
+    SOFTMAX,
+    Contender("topk", "sparselib"),
+    *(Contender(name, whose) for name in ("sparsemax", "entmax15", "entmax_alpha") for whose in IMPLEMENTATIONS),
+)
+#: Measures of the table that are compared with those of softmax: more is faster.
+SPEEDS = ("train", "decode", "normalizer")
+
+
+def measure(
+    data: Path,
+    source: str,
+    target: str,
+    references: list[str],
+    words: str,
+    architecture: dict[str, object],
+    training: dict[str, object],
+    *,
+    top_k: int,
+    repeats: int,
+    beam: int,
+    batch: int,
+    seed: int,
+    folder: Path,
+) -> tuple[pd.DataFrame, dict[str, object]]:
+    """Train the same model, from the same seed, with each of :data:`CONTENDERS`; time training, decoding and normaliser.
+
+    What is timed runs `repeats` times, after once that does not count, and the median counts. Contenders take turns, so that a
+    disturbance of the machine hits all alike.
+
+    - Decoding: beam search on the whole test set in batches of `batch` sentences. Tokens are the pieces of the best hypotheses
+      and their ends.
+    - The normaliser alone: forward and backward, on the scores of the softmax model in all its layers, for the batch of test
+      sentences of middling length.
+    - Training: an update of the trained model with fairseq's ``Trainer`` (dropout, loss, backward, clipping, Adam), on the
+      batch of training sentences of middling length, in the precision and as large as in training.
+
+    Parameters
+    ----------
+    data : folder of :func:`replication.translation.data.binarize`, with a test split
+    references : target text of the test split
+    architecture, training : fairseq's options, as for :func:`replication.translation.training.train`
+    folder : an empty folder for the models
+
+    Returns
+    -------
+    table
+        A row per contender: ``contender, implementation, updates, train_tokens_per_second, decode_tokens_per_second,
+        normalizer_seconds, bleu, attended`` (mean number of keys with a weight above 0), ``decoded_tokens``, and the speeds
+        relative to softmax, ``train_relative, decode_relative, normalizer_relative``.
+    details
+        ``device``, ``threads``, BLEU's ``signature``, and the learned ``alphas`` by implementation, place, layer and head.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such data.
+    ValueError
+        If a number is below 1.
+    """
+    for name, value in {"top_k": top_k, "repeats": repeats, "beam": beam, "batch": batch}.items():
+        at_least(name, value, 1)
+    at = {contender: folder / contender.implementation / contender.name for contender in CONTENDERS}
+    for contender, model in at.items():
+        train(data, source, target, architecture, training | contender.options(top_k), seed, model)
+    translators = {contender: load_translator(model / "model.pt", data) for contender, model in at.items()}
+    device = translators[SOFTMAX].device.type
+    hypotheses: dict[Contender, list[str]] = {}
+
+    def decoding(contender: Contender) -> Callable[[], None]:
+        def run() -> None:
+            found = translators[contender].translate("test", len(references), beam, batch_sentences=batch)
+            hypotheses[contender] = found
+
+        return run
+
+    seconds = median_seconds({contender: decoding(contender) for contender in CONTENDERS}, repeats, device)
+    alone = median_seconds(normalizer_runs(translators, translators[SOFTMAX], "test", batch), repeats, device)
+    kept = {contender: attended(translator, "test", batch) for contender, translator in translators.items()}
+    alphas = {contender.implementation: learned_alphas(one) for contender, one in translators.items()
+              if contender.name == "entmax_alpha"}  # fmt: skip
+    # The last, as it changes the models.
+    runs, trained_tokens = update_runs({contender: model / "model.pt" for contender, model in at.items()}, data)
+    update = median_seconds(runs, repeats, device)
+    rows = []
+    for contender, pieces in hypotheses.items():
+        tokens = sum(len(line.split()) + 1 for line in pieces)
+        bleu, signature = score(to_text(pieces, words, target), references)
+        rows.append(
+            {
+                "contender": contender.name,
+                "implementation": contender.implementation,
+                "updates": training["max_update"],
+                "train_tokens_per_second": trained_tokens / update[contender],
+                "decode_tokens_per_second": tokens / seconds[contender],
+                "normalizer_seconds": alone[contender],
+                "bleu": bleu,
+                "attended": kept[contender],
+                "decoded_tokens": tokens,
+            }
+        )
+    details = {"device": device, "threads": torch.get_num_threads(), "signature": signature, "alphas": alphas}
+    return relative_to_softmax(pd.DataFrame(rows)), details
+
+
+def update_runs(models: Mapping[Contender, Path], data: Path) -> tuple[dict[Contender, Callable[[], None]], int]:
+    """For each model, one update on the same batch, by fairseq's trainer as the model was trained; and its target tokens."""
+    runs, samples, tokens = {}, [], 0
+    for contender, path in models.items():
+        translator = load_translator(path, data)
+        cfg = checkpoint_utils.load_checkpoint_to_cpu(str(path))["cfg"]
+        trainer = Trainer(cfg, translator.task, translator.model, translator.task.build_criterion(cfg.criterion))
+        if not samples:
+            dataset = translator.dataset("train")
+            every = list(translator.batches(dataset, list(range(len(dataset))), cfg.dataset.max_tokens))
+            samples = [every[len(every) // 2]] * cfg.optimization.update_freq[0]
+            tokens = sum(sample["ntokens"] for sample in samples)
+        runs[contender] = partial(trainer.train_step, samples)
+    return runs, tokens
+
+
+def relative_to_softmax(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with ``<measure>_relative`` for each of :data:`SPEEDS`: how many times as fast as softmax."""
+    fast = {
+        "train": table["train_tokens_per_second"],
+        "decode": table["decode_tokens_per_second"],
+        "normalizer": 1 / table["normalizer_seconds"],
+    }
+    softmax = table["contender"] == SOFTMAX.name
+    return table.assign(**{f"{name}_relative": fast[name] / fast[name][softmax].item() for name in SPEEDS})
+
+
+def learned_alphas(translator: Translator) -> dict[str, list[list[float]]]:
+    """The alphas of each place: a list per layer, of one per head."""
+    return {
+        place: [
+            normalizer.alpha.tolist()
+            for normalizer in map(control.normalizer_of, range(control.layers))
+            if isinstance(normalizer, LearnedEntmax)
+        ]
+        for place, control in translator.model.attention_controls.items()
+    }

@@ -1,0 +1,7 @@
+"""Efficient Sparsefinder (section 6.1): predicted blocks of the attention matrix, and the way from them to the kernel."""
+
+from sparselib.blocks.chunks import TOKENS, Chunks
+from sparselib.blocks.graph import PredictedBlocks, unite
+from sparselib.blocks.predictors import ClusteredBlocks, NearestBlocks, RandomBlocks
+
+__all__ = ["TOKENS", "Chunks", "ClusteredBlocks", "NearestBlocks", "PredictedBlocks", "RandomBlocks", "unite"]

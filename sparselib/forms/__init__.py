@@ -1,0 +1,7 @@
+"""Attention forms: the nine of Extremely Sparse Transformer at a budget of k positions, and the factorised patterns."""
+
+from sparselib.forms.budgeted import FORMS, Positions, form
+from sparselib.forms.factorised import FACTORISED, factorised
+from sparselib.forms.graph import FormGraph
+
+__all__ = ["FACTORISED", "FORMS", "FormGraph", "Positions", "factorised", "form"]

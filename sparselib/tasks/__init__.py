@@ -1,1 +1,0 @@
-"""Tasks: train and evaluate a model, and nothing else."""

@@ -1,0 +1,73 @@
+"""Sentences of one document joined into blocks: nothing lost, nothing too long, no document crossed."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replication.corpora.document_blocks import join_blocks
+from replication.corpora.sources import read_document_blocks, read_parallel_splits
+
+GRAMMAR = {"source": "grammar", "sentences": {"train": 60, "valid": 10, "test": 10}, "seed": 4}
+
+sentences = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6), st.booleans()), max_size=12)
+
+
+def text(lengths):
+    """Sentences of numbered words, and their documents."""
+    lines = {
+        side: [" ".join(f"{side}{n}.{w}" for w in range(one[place])) for n, one in enumerate(lengths)]
+        for place, side in enumerate(("fr", "en"))
+    }
+    documents, number = [], 0
+    for _, _, new in lengths:
+        number += new
+        documents.append(number)
+    return lines, documents
+
+
+@given(sentences, st.integers(1, 15))
+def test_blocks_are_the_text_cut_where_it_must_be(lengths, words):
+    lines, documents = text(lengths)
+    blocks = join_blocks(lines, documents, words)
+    of_word = {word: n for n, line in enumerate(lines["en"]) for word in line.split()}
+    for side in lines:
+        assert " ".join(blocks[side]).split() == " ".join(lines[side]).split()
+    numbers = [[*dict.fromkeys(of_word[word] for word in block.split())] for block in blocks["en"]]
+    for block, (fr, en) in zip(numbers, zip(blocks["fr"], blocks["en"], strict=True), strict=True):
+        assert len({documents[n] for n in block}) == 1
+        assert len(block) == 1 or max(len(fr.split()), len(en.split())) <= words
+    for before, after in pairwise(numbers):
+        # One sentence more would have been too many words, or of another document.
+        joined = [*before, after[0]]
+        too_long = any(sum(len(lines[side][n].split()) for n in joined) > words for side in lines)
+        assert too_long or documents[before[-1]] != documents[after[0]]
+
+
+def test_an_example():
+    lines = {"fr": ["a b", "c", "d", "e f g h"], "en": ["A", "B C", "D", "E"]}
+    assert join_blocks(lines, [0, 0, 1, 1], 3) == {"fr": ["a b c", "d", "e f g h"], "en": ["A B C", "D", "E"]}
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="words"):
+        join_blocks({"fr": ["a"]}, [0], 0)
+    with pytest.raises(ValueError, match="documents: 2 numbers for 1 sentences of fr"):
+        join_blocks({"fr": ["a"]}, [0, 0], 5)
+
+
+def test_the_grammars_blocks_are_its_documents_where_they_fit():
+    single = read_parallel_splits(GRAMMAR, ["valid", "test"], ["fr", "en"])
+    whole = read_document_blocks(GRAMMAR, ["valid", "test"], ["fr", "en"], 10_000)
+    for split, sides in whole.items():
+        assert len(sides["fr"]) < len(single[split]["fr"])
+        for side in sides:
+            assert " ".join(sides[side]) == " ".join(single[split][side])
+
+
+def test_a_folder_counts_as_one_document(tmp_path):
+    (tmp_path / "train.fr").write_text("a b\nc\nd\n")
+    (tmp_path / "train.en").write_text("A\nB\nC\n")
+    read = read_document_blocks({"source": "folder", "path": str(tmp_path)}, ["train"], ["fr", "en"], 3)
+    assert read == {"train": {"fr": ["a b c", "d"], "en": ["A B", "C"]}}

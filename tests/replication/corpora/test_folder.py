@@ -1,0 +1,109 @@
+"""Folders of text files: what is read from plain text and CoNLL-U, gzipped or not, and what is refused by name."""
+
+import gzip
+
+import pytest
+
+from replication.corpora.documents import Document, Sentence
+from replication.corpora.folder import read_folder
+
+PLAIN = "The cat sat .\n\n  Two   spaces\there \n"
+PLAIN_DOCUMENT = Document([Sentence("The cat sat .".split()), Sentence("Two spaces here".split())])
+
+
+def conllu(*rows: str) -> str:
+    """Lines of CoNLL-U from ``id form upos``; other lines as they are."""
+    lines = []
+    for row in rows:
+        if row and row[0] != "#":
+            number, form, upos = row.split()
+            row = "\t".join([number, form, form.lower(), upos, "XPOS", *"_____"])
+        lines.append(row)
+    return "\n".join(lines) + "\n"
+
+
+def write(path, text: str) -> None:
+    (gzip.open if path.suffix == ".gz" else open)(path, "wt", encoding="utf-8").write(text)
+
+
+@pytest.mark.parametrize("name", ["train.txt", "train.txt.gz"])
+def test_plain_text_is_a_sentence_per_line_and_a_document_per_file(tmp_path, name):
+    write(tmp_path / name, PLAIN)
+    assert list(read_folder(tmp_path, "train")) == [PLAIN_DOCUMENT]
+
+
+def test_a_split_is_every_file_that_begins_with_its_name_in_order(tmp_path):
+    for name in ("valid-b.txt", "valid-a.txt.gz", "train.txt", "valid.md"):
+        write(tmp_path / name, f"{name}\n")
+    words = [sentence.words for document in read_folder(tmp_path, "valid") for sentence in document.sentences]
+    assert words == [["valid-a.txt.gz"], ["valid-b.txt"]]
+
+
+@pytest.mark.parametrize("name", ["train.conllu", "train.conllu.gz"])
+def test_conllu_gives_words_and_universal_tags(tmp_path, name):
+    text = conllu("# sent_id = 1", "1 Dogs NOUN", "2 bark VERB", "", "# text = Äh", "1 Äh INTJ", "")
+    write(tmp_path / name, text)
+    sentences = [Sentence(["Dogs", "bark"], ["NOUN", "VERB"]), Sentence(["Äh"], ["INTJ"])]
+    assert list(read_folder(tmp_path, "train")) == [Document(sentences)]
+
+
+def test_multiword_ranges_and_empty_nodes_are_no_words(tmp_path):
+    text = conllu("1-2 vámonos _", "1 vamos VERB", "2 nos PRON", "2.1 fuimos VERB", "3 ! PUNCT", "")
+    write(tmp_path / "train.conllu", text)
+    (document,) = read_folder(tmp_path, "train")
+    assert document.sentences == [Sentence(["vamos", "nos", "!"], ["VERB", "PRON", "PUNCT"])]
+
+
+def test_newdoc_starts_a_document(tmp_path):
+    text = conllu("# newdoc id = a", "1 a X", "", "1 b X", "", "# newdoc", "# newpar", "1 c X", "")
+    write(tmp_path / "train.conllu", text)
+    found = [[s.words for s in document.sentences] for document in read_folder(tmp_path, "train")]
+    assert found == [[["a"], ["b"]], [["c"]]]
+
+
+def test_a_document_ends_with_its_file(tmp_path):
+    for name in ("train-1.conllu", "train-2.conllu"):
+        write(tmp_path / name, conllu("1 a X", ""))
+    assert len(list(read_folder(tmp_path, "train"))) == 2
+
+
+def test_the_last_sentence_needs_no_blank_line(tmp_path):
+    write(tmp_path / "train.conllu", conllu("1 a X", "", "1 b X").rstrip("\n"))
+    (document,) = read_folder(tmp_path, "train")
+    assert [sentence.words for sentence in document.sentences] == [["a"], ["b"]]
+
+
+def test_windows_line_ends_are_line_ends(tmp_path):
+    (tmp_path / "train.conllu").write_bytes(conllu("1 a X", "", "1 b X", "").replace("\n", "\r\n").encode())
+    (document,) = read_folder(tmp_path, "train")
+    assert [sentence.words for sentence in document.sentences] == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("columns", [9, 11])
+def test_a_wrong_number_of_columns_names_file_and_line(tmp_path, columns):
+    write(tmp_path / "train.conllu", conllu("# comment", "1 a X") + "\t".join("2" * columns) + "\n")
+    with pytest.raises(ValueError, match=rf"train\.conllu, line 3: {columns} columns"):
+        list(read_folder(tmp_path, "train"))
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere: no such folder"):
+        list(read_folder(tmp_path / "nowhere", "train"))
+
+
+def test_a_split_without_files_is_named(tmp_path):
+    write(tmp_path / "train.txt", PLAIN)
+    write(tmp_path / "valid.csv", PLAIN)
+    with pytest.raises(FileNotFoundError, match=r"no file named valid\*"):
+        list(read_folder(tmp_path, "valid"))
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+@pytest.mark.parametrize("name", ["train.txt", "train.conllu", "train.txt.gz"])
+def test_a_file_without_sentence_is_named_even_beside_others(tmp_path, name, text):
+    write(tmp_path / "train-0.txt", PLAIN)
+    write(tmp_path / name, text)
+    documents = read_folder(tmp_path, "train")
+    assert next(documents) == PLAIN_DOCUMENT
+    with pytest.raises(ValueError, match=f"{name}: holds no sentence"):
+        next(documents)

@@ -1,0 +1,86 @@
+"""Parallel corpora in the hub's own format, saved on disk, and the section of the configuration that names them."""
+
+import pytest
+from datasets import Dataset, DatasetDict
+
+from replication.corpora.grammar.translations import write_translations
+from replication.corpora.hub import read_hub_translations
+from replication.corpora.parallel import write_parallel
+from replication.corpora.sources import read_parallel_splits
+
+PAIRS = [("one", "un"), ("two words", "deux mots"), ("", "vide"), ("three", "trois"), ("a  gap", "un  trou")]
+
+
+@pytest.fixture
+def saved(tmp_path) -> str:
+    rows = Dataset.from_dict({"translation": [{"en": en, "fr": fr} for en, fr in PAIRS]})
+    splits = {"train": rows, "validation": rows.select([3]), "test": rows, "empty": rows.select([2])}
+    DatasetDict(splits).save_to_disk(tmp_path / "saved")
+    return str(tmp_path / "saved")
+
+
+def test_pairs_with_an_empty_side_are_left_out_and_gaps_closed(saved):
+    expected = {"en": ["one", "two words", "three", "a gap"], "fr": ["un", "deux mots", "trois", "un trou"]}
+    assert read_hub_translations(saved, "train", ["en", "fr"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "first"), [("test[1:2]", "two words"), ("test[3:]", "three"), ("test[:1]", "one"), ("valid", "three")]
+)
+def test_some_rows_of_a_split(saved, rows, first):
+    assert read_hub_translations(saved, rows, ["en", "fr"])["en"][0] == first
+
+
+@pytest.mark.parametrize(
+    ("split", "languages", "message"),
+    [
+        ("dev", ["en", "fr"], "no split dev; it has train, validation, test, empty"),
+        ("train", ["en", "de"], "no language de; it has en, fr"),
+        ("test[3:9]", ["en", "fr"], "rows 3 to 9 of split test asked for, which has 5"),
+        ("test[4:4]", ["en", "fr"], "rows 4 to 4"),
+        ("test[a:b]", ["en", "fr"], "no split, nor rows of one"),
+        ("empty", ["en", "fr"], "holds no pair"),
+    ],
+)
+def test_what_is_not_there_is_named(saved, split, languages, message):
+    with pytest.raises(ValueError, match=message):
+        read_hub_translations(saved, split, languages)
+
+
+def test_a_dataset_of_text_is_no_parallel_corpus(tmp_path):
+    DatasetDict(train=Dataset.from_dict({"text": ["a"]})).save_to_disk(tmp_path / "saved")
+    with pytest.raises(ValueError, match="no column translation; it has text"):
+        read_hub_translations(str(tmp_path / "saved"), "train", ["en", "fr"])
+
+
+def test_a_section_of_the_configuration_finds_the_hub(saved):
+    section = {"source": "hub", "name": saved, "names": {"valid": "test[:1]"}}
+    found = read_parallel_splits(section, ["train", "valid"], ["fr", "en"])
+    assert found["valid"] == {"fr": ["un"], "en": ["one"]}
+    assert len(found["train"]["en"]) == 4
+
+
+def test_a_section_finds_a_folder_by_the_names_of_its_splits(tmp_path):
+    write_parallel(tmp_path, "flickr", {"en": ["a"], "de": ["b"]})
+    section = {"source": "folder", "path": str(tmp_path), "names": {"test": "flickr"}}
+    assert read_parallel_splits(section, ["test"], ["en", "de"]) == {"test": {"en": ["a"], "de": ["b"]}}
+
+
+def test_a_section_finds_the_embedded_corpus():
+    section = {"source": "grammar", "sentences": {"train": 40, "valid": 10}, "seed": 3}
+    found = read_parallel_splits(section, ["train", "valid"], ["en", "de"])
+    written = write_translations({"train": 40, "valid": 10}, 3, ("en", "de"))
+    for split, pairs in written.items():
+        for language in ("en", "de"):
+            assert found[split][language] == [" ".join(pair.sentences[language].words) for pair in pairs]
+
+
+@pytest.mark.parametrize("section", [{"source": "folder"}, {"source": "hub"}, {"source": "grammar", "seed": 0}])
+def test_a_section_without_its_key_is_an_error(section):
+    with pytest.raises(ValueError, match=f"{section['source']!r} lacks a key"):
+        read_parallel_splits(section, ["train"], ["en", "de"])
+
+
+def test_an_unknown_source_is_named():
+    with pytest.raises(ValueError, match="'ftp' is unknown"):
+        read_parallel_splits({"source": "ftp"}, ["train"], ["en", "de"])

@@ -1,0 +1,117 @@
+"""The tagger for text without gold tags: learns what its gold tags show, the same way every time."""
+
+import random
+
+import numpy as np
+import pytest
+import spacy
+import torch
+
+from replication.corpora import tagging
+from replication.corpora.documents import Document, Sentence
+from replication.corpora.tagging import MODEL, load_tagger, tag_documents, with_tags
+
+NOUNS, VERBS = ["dog", "owl", "fox", "poet", "queen"], ["sees", "hears", "greets", "finds"]
+
+
+def tagged(subject, verb, thing):
+    return Sentence(["the", subject, verb, "a", thing, "."], ["DET", "NOUN", "VERB", "DET", "NOUN", "PUNCT"])
+
+
+#: Every noun and verb is learned from, but no sentence is that the test tags.
+GOLD = [Document([tagged(s, v, t) for v in VERBS for t in NOUNS if s != t]) for s in NOUNS]
+UNSEEN = [Document([tagged(s, v, s) for v in VERBS]) for s in NOUNS]
+
+
+@pytest.fixture(autouse=True)
+def without_model(monkeypatch):
+    """As on a machine without spaCy's model."""
+    monkeypatch.setattr(tagging, "is_package", lambda name: False)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tagging, "is_package", lambda name: False)
+        return load_tagger(GOLD)
+
+
+def bare(documents):
+    return [Document([Sentence(s.words) for s in document.sentences]) for document in documents]
+
+
+def weights(tagger):
+    return tagger.nlp.get_pipe("tagger").model.to_bytes()
+
+
+def test_sentences_it_has_not_seen_get_their_tags(tagger):
+    assert list(tag_documents(bare(UNSEEN), tagger)) == UNSEEN
+
+
+def test_words_and_chains_stay_and_old_tags_go(tagger):
+    sentence = Sentence(["the", "dog", "sees", "a", "fox", "."], ["X"] * 6, [-1, 0, -1, -1, 1, -1])
+    (document,) = tag_documents([Document([sentence])], tagger)
+    (result,) = document.sentences
+    assert (result.words, result.chains) == (sentence.words, sentence.chains)
+    assert result.tags == ["DET", "NOUN", "VERB", "DET", "NOUN", "PUNCT"]
+
+
+def test_documents_without_sentences_stay_so(tagger):
+    assert list(tag_documents([Document([])], tagger)) == [Document([])]
+
+
+def test_documents_are_tagged_one_after_another(tagger):
+    endless = iter(lambda: UNSEEN[0], None)
+    assert next(tag_documents(endless, tagger)) == UNSEEN[0]
+
+
+def test_it_says_what_it_learned_from(tagger):
+    words = sum(len(sentence.words) for document in GOLD for sentence in document.sentences)
+    assert tagger.source == f"spaCy tagger trained on {words} gold-tagged words"
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(tagger):
+    np.random.rand(7)  # noqa: NPY002 - whatever the caller has drawn before
+    assert weights(load_tagger(GOLD)) == weights(tagger)
+    assert weights(load_tagger(GOLD, seed=1)) != weights(tagger)
+
+
+def test_the_callers_random_numbers_are_left_alone():
+    def drawn():
+        return np.random.get_state()[1].tolist(), random.getstate(), torch.get_rng_state().tolist()  # noqa: NPY002
+
+    before = drawn()
+    load_tagger(GOLD[:1])
+    assert drawn() == before
+
+
+@pytest.mark.parametrize("gold", [None, [], bare(GOLD)])
+def test_without_model_and_gold_tags_it_says_what_is_missing(gold):
+    with pytest.raises(ValueError, match=f"no gold tags.*download {MODEL}"):
+        load_tagger(gold)
+
+
+def test_where_the_model_is_installed_it_is_taken(monkeypatch):
+    """A stand-in for the model, which gives its universal tags as the model does, by an attribute ruler."""
+    model = spacy.blank("en")
+    model.add_pipe("attribute_ruler").add([[{"ORTH": "dog"}]], {"POS": "NOUN"})
+    monkeypatch.setattr(tagging, "is_package", lambda name: name == MODEL)
+    monkeypatch.setattr(spacy, "load", lambda name, exclude: model)
+    tagger = load_tagger(GOLD)
+    assert tagger.source == MODEL
+    assert tagger([Sentence(["dog"])]) == [Sentence(["dog"], ["NOUN"])]
+
+
+def test_gold_tags_stay_and_are_called_so():
+    documents, source = with_tags(iter(GOLD))
+    assert list(documents) == GOLD
+    assert source == "gold"
+
+
+def test_text_without_tags_is_tagged_and_says_by_whom(monkeypatch):
+    monkeypatch.setattr(tagging, "EMBEDDED_WORDS", 600)
+    documents, source = with_tags(iter(bare(UNSEEN)))
+    found = list(documents)
+    assert [[s.words for s in d.sentences] for d in found] == [[s.words for s in d.sentences] for d in UNSEEN]
+    assert all(len(s.tags) == len(s.words) for d in found for s in d.sentences)
+    assert source.startswith("spaCy tagger trained on ")

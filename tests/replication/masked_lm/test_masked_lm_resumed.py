@@ -1,0 +1,113 @@
+"""An interrupted training goes on as if nothing had happened, or starts anew where it must."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tiny
+from tiny import assert_same_weights, train_tiny
+
+from replication.masked_lm import training as masked_lm
+
+
+def interrupt(folder: Path, monkeypatch, at_loss: int, **changes) -> None:
+    """Train until the loss is asked for the so-manieth time."""
+    losses, real = 0, masked_lm.masked_loss
+
+    def loss(*arguments):
+        nonlocal losses
+        losses += 1
+        if losses == at_loss:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(masked_lm, "masked_loss", loss)
+        with pytest.raises(KeyboardInterrupt):
+            train_tiny(folder, **changes)
+    assert not (folder / "model.safetensors").exists()
+
+
+def is_json(path: Path) -> bool:
+    try:
+        return bool(json.loads(path.read_text()))
+    except (ValueError, FileNotFoundError):  # still being written, or already replaced
+        return False
+
+
+def test_training_goes_on_after_a_kill_as_if_nothing_had_happened(tmp_path):
+    steps, killed, whole = 150, tmp_path / "killed", tmp_path / "whole"
+    script = [sys.executable, str(Path(tiny.__file__)), str(killed), str(steps)]
+    process = subprocess.Popen(script, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 90
+    while not any(is_json(path) for path in killed.glob("checkpoints/checkpoint-*/trainer_state.json")):
+        assert process.poll() is None, "the training ended before it could be killed"
+        assert time.monotonic() < deadline, "no checkpoint appeared"
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert not (killed / "model.safetensors").exists()
+    resumed = train_tiny(killed, causal_steps=10_000, max_steps=steps)
+    assert not (killed / "checkpoints").exists()
+    assert_same_weights(resumed, train_tiny(whole, causal_steps=10_000, max_steps=steps))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"causal_steps": 99},
+        {"causal_steps": 99, "input_ids": tiny.text()[1][:24]},
+        {},
+        {"causal_steps": 6},
+        {"dropout": 0.1},
+    ],
+    ids=["causal", "several epochs", "masked", "causal first", "dropout"],
+)
+def test_a_resumed_run_ends_with_the_weights_of_an_uninterrupted_one(tmp_path, monkeypatch, changes):
+    whole = train_tiny(tmp_path / "whole", **changes)
+    interrupt(tmp_path / "resumed", monkeypatch, 9, **changes)
+    assert_same_weights(train_tiny(tmp_path / "resumed", **changes), whole)
+
+
+def test_resuming_does_not_start_anew(tmp_path, monkeypatch):
+    interrupt(tmp_path, monkeypatch, 9)
+    interrupt(tmp_path, monkeypatch, tiny.STEPS - 5)  # so many losses are left after the checkpoint of step 5
+    assert max(int(path.name.split("-")[1]) for path in tmp_path.glob("checkpoints/checkpoint-*")) == 20
+
+
+@pytest.mark.parametrize("last", [None, "", '{"best'])
+def test_a_half_written_checkpoint_is_ignored(tmp_path, monkeypatch, last):
+    same = {"causal_steps": 99}
+    whole = train_tiny(tmp_path / "whole", **same)
+    interrupt(tmp_path / "resumed", monkeypatch, 9, **same)
+    checkpoints = tmp_path / "resumed" / "checkpoints"
+    shutil.copytree(checkpoints / "checkpoint-5", checkpoints / "checkpoint-10")
+    state = checkpoints / "checkpoint-10" / "trainer_state.json"
+    state.unlink() if last is None else state.write_text(last)
+    assert_same_weights(train_tiny(tmp_path / "resumed", **same), whole)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"learning_rate": 0.001},
+        {"seed": 1},
+        {"causal_steps": 98},
+        {"dropout": 0.1},
+        {"input_ids": tiny.text()[1].flip(0)},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_checkpoints_of_other_settings_are_discarded(tmp_path, monkeypatch, changed):
+    settings = {"causal_steps": 99}
+    interrupt(tmp_path, monkeypatch, 9, **settings)
+    interrupt(tmp_path, monkeypatch, 1, **settings)
+    assert [path.name for path in tmp_path.glob("checkpoints/checkpoint-*")] == ["checkpoint-5"]
+    interrupt(tmp_path, monkeypatch, 1, **(settings | changed))
+    assert list(tmp_path.glob("checkpoints/checkpoint-*")) == []

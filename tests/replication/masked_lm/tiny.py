@@ -1,0 +1,75 @@
+"""A text, a tokenizer and a model so small that training takes seconds; run as a script, it trains (to be killed)."""
+
+import sys
+from itertools import islice
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedTokenizerFast, RobertaForMaskedLM
+
+from replication.corpora.grammar.corpus import write_documents
+from replication.corpora.tokens import encode_blocks, train_tokenizer
+from replication.masked_lm.training import build_model, train
+
+LENGTH = 16
+STEPS = 24
+ARCHITECTURE = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+TRAINING = {
+    "mask_probability": 0.3,
+    "max_steps": STEPS,
+    "per_device_train_batch_size": 4,
+    "learning_rate": 0.003,
+    "logging_steps": 1,
+    "save_steps": 5,
+    "disable_tqdm": True,
+}
+
+
+def text() -> tuple[PreTrainedTokenizerFast, torch.Tensor]:
+    """A tokenizer and blocks ``[N, 16]``."""
+    documents = list(islice(write_documents(0), 12))
+    tokenizer = train_tokenizer(documents, vocab_size=300)
+    return tokenizer, encode_blocks(documents, tokenizer, LENGTH)[0]["input_ids"]
+
+
+def network(tokenizer: PreTrainedTokenizerFast, seed: int = 0, **changes: object) -> RobertaForMaskedLM:
+    return build_model(tokenizer, LENGTH, seed, **(ARCHITECTURE | changes))
+
+
+def peaked(tokenizer: PreTrainedTokenizerFast, **changes: object) -> RobertaForMaskedLM:
+    """A model with random weights so large that its heads are sparse."""
+    model = network(tokenizer, **changes)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(torch.randn(weight.shape, generator=generator), alpha=0.3)
+    return model.eval()
+
+
+def train_tiny(folder: Path, **changes: object) -> RobertaForMaskedLM:
+    """Train for 24 steps, a checkpoint every fifth; ``dropout`` goes to the model, other changes to ``train``."""
+    tokenizer, input_ids = text()
+    input_ids = changes.pop("input_ids", input_ids)
+    dropout = changes.pop("dropout", 0.0)
+    model = network(tokenizer, hidden_dropout_prob=dropout)
+    train(model, tokenizer, input_ids, folder, **({"seed": 0} | TRAINING | changes))
+    return model
+
+
+def assert_same_weights(model: torch.nn.Module, other: torch.nn.Module, rtol=1e-6, atol=1e-7) -> None:
+    weights, others = dict(model.named_parameters()), dict(other.named_parameters())
+    assert weights.keys() == others.keys()
+    for name in weights:
+        torch.testing.assert_close(weights[name], others[name], rtol=rtol, atol=atol)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    train_tiny(Path(sys.argv[1]), causal_steps=10_000, max_steps=int(sys.argv[2]))

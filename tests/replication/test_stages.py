@@ -1,0 +1,290 @@
+"""The command line: every stage from a text to tables, in order, and errors of one line."""
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from replication.corpora.tokens import KIND
+from replication.stages import app
+from replication.storage import read_tensors
+
+COMMANDS = sorted(typer.main.get_command(app).commands)
+ARCHITECTURE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+TRAINING = {"mask_probability": 0.3, "max_steps": 5, "per_device_train_batch_size": 4, "learning_rate": 0.003,
+            "logging_steps": 1, "save_steps": 5, "disable_tqdm": True}  # fmt: skip
+METHODS = {
+    "window": {"predictor": "Nothing"},
+    "distance": {"predictor": "Distance", "threshold": [0.5, 2.0]},
+    "kmeans": {"predictor": "Clustering", "clusters": [2, 3]},
+    "routing": {"predictor": "Routing", "clusters": 2},
+    "bigbird": {"predictor": "BigBird", "random_keys": 2},
+}
+MASKING = {"mask_probability": 0.3, "seed": 0, "batch_size": 8, "sequences": 6}
+POINT = ["seed", "method", "setting", "window"]
+MEASURES = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
+COLUMNS = {
+    "model/training.csv": ["step", "epoch", "learning_rate", "loss"],
+    "sweep.parquet": ["seed", "layer", "method", "setting", "head", "window", *MEASURES, "global_tokens"],
+    "coreference.csv": ["layer", "head", "mass", "chance", "tokens", "chains"],
+    "tags.csv": ["layer", "side", "head", "tag", "cluster", "count", "share", "tags"],
+    "replaced.csv": [*POINT, "nats", "recall", "sparsity", "empty_rows", "perplexity", "global_tokens"],
+    "blocks.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats", "recall", "density", "attended",
+                   "perplexity"],
+    "timed.csv": ["block_size", "method", "count", "clusters", "alpha", "prediction_seconds", "attention_seconds",
+                  "model_seconds", "batch_size", "length", "repeats", "device", "threads"],
+    "perplexity.csv": ["corpus", "model", "nats", "masked_tokens", "perplexity"],
+}  # fmt: skip
+LAYERS = ("00", "01")
+BLOCKS = {"counts": [1, 9], "clusters": [2], "pooling": "concatenate", "metric": "sq_euclidean"}
+
+
+def run(command: str, **options):
+    """Run a stage; lists repeat the option, dictionaries become JSON."""
+    arguments = [command]
+    for name, value in options.items():
+        for one in value if isinstance(value, list | tuple) else [value]:
+            arguments += [f"--{name.replace('_', '-')}", json.dumps(one) if isinstance(one, dict) else str(one)]
+    return CliRunner().invoke(app, arguments)
+
+
+def succeed(command: str, **options) -> None:
+    result = run(command, **options)
+    assert result.exit_code == 0, result.output
+
+
+def sweep(at: Path, output: str) -> None:
+    grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first_last"}
+    succeed("sweep", graphs=in_layers(at / "graphs/valid"), **students(at), **grid, seed=1, output=at / output)
+
+
+def students(at: Path) -> dict[str, list[Path]]:
+    return {"projection": in_layers(at / "projections"), "centroids": in_layers(at / "centroids")}
+
+
+def in_layers(folder: Path) -> list[Path]:
+    return [folder / f"layer{layer}.safetensors" for layer in LAYERS]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Path:
+    """The folder in which every stage has run."""
+    at = tmp_path_factory.mktemp("results")
+    source = {"source": "grammar", "words": {"train": 1500, "valid": 300}, "seed": 0}
+    succeed("corpus", source=source, split=["train", "valid"], output=at / "corpus")
+    corpora = [at / "corpus/train.parquet", at / "corpus/valid.parquet"]
+    tokens, model = {"tokenizer": at / "tokenizer"}, {"model": at / "model"}
+    succeed("tokenize", corpus=corpora, length=16, output=at / "tokens", **tokens, vocab_size=300)
+    train, valid = (at / f"tokens/{split}.safetensors" for split in ("train", "valid"))
+    succeed(
+        "train-masked-lm", tokens=train, **tokens, model=ARCHITECTURE, training=TRAINING, seed=0, output=at / "model"
+    )
+    for split in ("train", "valid"):
+        graphs = {"tokens": at / f"tokens/{split}.safetensors", "output": at / f"graphs/{split}"}
+        succeed("extract", **model, **graphs, sequences=8, seed=0)
+    settings = {"dimension": 3, "batch_size": 4}
+    fitted = {"graphs": in_layers(at / "graphs/train"), "seed": 1}
+    succeed("project", **fitted, settings=settings, output=at / "projections")
+    kmeans = {"methods": METHODS, "points": 100, "output": at / "centroids"}
+    succeed("cluster", **fitted, projection=in_layers(at / "projections"), **kmeans)
+    sweep(at, "sweep.parquet")
+    seen = {"graphs": in_layers(at / "graphs/valid"), "tokens": valid}
+    succeed("coreference", **seen, output=at / "coreference.csv")
+    succeed("tags", **seen, **students(at), clusters=2, output=at / "tags.csv")
+    grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first"}
+    loaded = {**model, **tokens, "tokens": valid, "masking": MASKING}
+    succeed("replace", **loaded, **students(at), **grid, seed=1, output=at / "replaced.csv")
+    block_size = {"block_size": 2, "blocks": BLOCKS, "seed": 1}
+    chunks = {"settings": settings, "points": 100, "output": at / "blocks"}
+    succeed("fit-blocks", graphs=in_layers(at / "graphs/train"), **chunks, **block_size)
+    loaded |= {**students(at / "blocks"), **block_size}
+    succeed("evaluate-blocks", **loaded, output=at / "blocks.csv")
+    succeed("time-blocks", **loaded, repeats=2, output=at / "timed.csv")
+    names = {"tokens": [train, valid], "name": ["seen", "held-out"]}
+    succeed("perplexity", **model, **tokens, train_tokens=train, **names, masking=MASKING, output=at / "perplexity.csv")
+    return at
+
+
+def read(path: Path) -> pd.DataFrame:
+    return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_tables_have_their_columns_and_no_gaps(results, name):
+    table = read(results / name)
+    assert list(table.columns) == COLUMNS[name]
+    assert len(table) > 0
+    assert not table.isna().any().any()
+
+
+def test_the_sweep_has_a_row_per_member_window_and_head(results):
+    table = read(results / "sweep.parquet")
+    assert len(table) == 7 * 2 * 2 * 2
+    assert set(table["layer"]) == {0, 1}
+    assert not table.duplicated([*POINT, "layer", "head"]).any()
+    assert table[MEASURES].min().min() >= 0
+    assert table[MEASURES].max().max() <= 1
+    assert set(table["setting"]) == {"{}", '{"clusters": 2}', '{"clusters": 3}', '{"random_keys": 2}',
+                                     '{"threshold": 0.5}', '{"threshold": 2.0}'}  # fmt: skip
+
+
+def test_a_second_sweep_is_the_same_table(results):
+    sweep(results, "again.parquet")
+    pd.testing.assert_frame_equal(read(results / "again.parquet"), read(results / "sweep.parquet"), check_exact=True)
+    assert (results / "again.parquet").read_bytes() == (results / "sweep.parquet").read_bytes()
+
+
+def test_replaced_graphs_are_measured_for_every_member_and_window(results):
+    table = read(results / "replaced.csv").set_index(["method", "setting", "window"])
+    assert len(table) == 2 + 7 * 2
+    nats = table["nats"]
+    assert nats["full", "{}", 0] == pytest.approx(nats["gold graph", "{}", 0], abs=1e-5)
+
+
+def test_blocks_are_evaluated_and_timed_at_every_k_that_fits(results):
+    """Eight blocks: K = 9 does not."""
+    evaluated, timed = read(results / "blocks.csv"), read(results / "timed.csv")
+    methods = ["full", "sparsefinder-v1", "sparsefinder-v2", "bigbird", "bigbird-softmax"]
+    assert evaluated["method"].tolist() == methods
+    assert timed["method"].tolist() == [*methods, "full-kernel"]
+    assert evaluated["count"].tolist() == [8, 1, 1, 1, 1]
+    assert (timed["length"] == 16).all()
+
+
+def test_perplexity_compares_three_models_on_the_same_tokens(results):
+    table = read(results / "perplexity.csv")
+    assert set(table["model"]) == {"unigram", "interpolated bigram", "entmax RoBERTa"}
+    assert list(table["corpus"].unique()) == ["seen", "held-out"]
+    assert (table.groupby("corpus")["masked_tokens"].nunique() == 1).all()
+    assert table["perplexity"].to_list() == pytest.approx([math.exp(nats) for nats in table["nats"]])
+
+
+def test_the_training_is_summed_up(results):
+    assert len(read(results / "model/training.csv")) == 5
+    summary = json.loads((results / "model/training.json").read_text())
+    assert summary["architecture"]["num_hidden_layers"] == 2
+    assert summary["training"] == TRAINING
+    assert summary["length"] == 16
+    assert {"hardware", "torch", "source"} <= summary.keys()
+
+
+def test_tokenize_reads_a_tokenizer_that_is_there(results):
+    corpus = results / "corpus/valid.parquet"
+    succeed("tokenize", corpus=corpus, length=16, output=results / "again", tokenizer=results / "tokenizer")
+    again, first = (read_tensors(results / folder / "valid.safetensors", kind=KIND) for folder in ("again", "tokens"))
+    assert again.keys() == first.keys()
+    assert all(again[name].equal(first[name]) for name in first)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_stage_explains_itself(command):
+    result = CliRunner().invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert "--output" in result.output
+    assert typer.main.get_command(app).commands[command].help.strip().endswith(".")
+
+
+@pytest.mark.parametrize(("text", "reason"), [("{source: grammar}", "not JSON"), ("[1]", "a JSON object expected")])
+def test_bad_json_is_named_with_its_option(tmp_path, text, reason):
+    result = CliRunner().invoke(app, ["corpus", "--source", text, "--split", "train", "--output", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "--source" in result.stderr
+    assert reason in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+LAYER = {"graphs": "nowhere", "seed": 0}
+STUDENTS = {"projection": "p", "centroids": "c", "seed": 0}
+GRID = {"methods": METHODS, "window": 0, "global_tokens": "none"}
+PAIR = {"from": "en", "to": "de"}
+TRANSLATOR = {"model": "nowhere", "data": "d"}
+DECODING = {"references": "r", "split": "test", "beam": 2, "words": "spaces"}
+RECIPE = {"steps": 1, "length": 1, "learning_rate": 0.1, "warmup_steps": 0, "clip_norm": 1.0, "log_every": 1}
+MISSING = {
+    "corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train"},
+    "tokenize": {"corpus": "nowhere", "length": 16, "tokenizer": "t", "vocab_size": 300},
+    "train-masked-lm": {"tokens": "nowhere", "tokenizer": "t", "model": {}, "training": {}, "seed": 0},
+    "extract": {"model": "m", "tokens": "nowhere", "sequences": 2, "seed": 0},
+    "project": {**LAYER, "settings": {"dimension": 3}},
+    "cluster": {**LAYER, "projection": "p", "methods": METHODS, "points": 10},
+    "sweep": {**LAYER, **STUDENTS, **GRID},
+    "coreference": {"graphs": "g", "tokens": "nowhere"},
+    "tags": {"graphs": "g", "tokens": "nowhere", "projection": "p", "centroids": "c", "clusters": 2},
+    "fit-blocks": {**LAYER, "settings": {"dimension": 3}, "block_size": 2, "blocks": BLOCKS, "points": 10},
+    "claims": {"published": "nowhere", "results": "r"},
+    "parallel-corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train", "language": "en"},
+    "binarize": {"corpus": "nowhere", **PAIR, "split": "train", "words": "spaces", "merges": 10},
+    "train-translation": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "seed": 0},
+    "train-forms": {"data": "nowhere", **PAIR, **DECODING, "references": "nowhere", "architecture": {}, "training": {},
+                    "cell": {"name": "full", "form": "Full", "budget": None, "seed": 0}},
+    "extract-decoder": {**TRANSLATOR, "split": "valid", "sentences": 2, "shortest": 1, "seed": 0},
+    "bleu": {**TRANSLATOR, **DECODING, "hypotheses": "h"},
+    "normalizer-speed": {"data": "d", "references": "nowhere", **PAIR, "words": "spaces", "settings": {}, "seed": 0},
+    "decode": {**TRANSLATOR, **DECODING, "sentences": 2, **STUDENTS, **GRID},
+    "characters": {"source": {"source": "text", "path": "nowhere"}},
+    "train-characters": {"text": "nowhere", "settings": {}, "recipe": RECIPE, "rows": {"train": 1}, "seed": 0},
+    "character-baselines": {"text": "nowhere"},
+}  # fmt: skip
+
+
+def assert_one_line(result, named: str) -> None:
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert named in result.stderr
+
+
+@pytest.mark.parametrize("command", MISSING)
+def test_a_missing_file_is_named_in_one_line(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    assert_one_line(run(command, **MISSING[command], output="out"), "nowhere")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+LOADED_BLOCKS = STUDENTS | {"block_size": 2, "blocks": BLOCKS, "model": "nowhere", "tokenizer": "t", "masking": MASKING}
+LOADING = {
+    "extract": {"model": "nowhere", "sequences": 2, "seed": 0},
+    "perplexity": {"model": "nowhere", "tokenizer": "t", "train_tokens": "t", "name": "n", "masking": MASKING},
+    "replace": STUDENTS | GRID | {"model": "nowhere", "tokenizer": "t", "masking": MASKING},
+    "evaluate-blocks": LOADED_BLOCKS,
+    "time-blocks": LOADED_BLOCKS | {"repeats": 1},
+    "tokenize": {"corpus": "corpus/valid.parquet", "length": 16, "tokenizer": "nowhere"},
+    "train-masked-lm": {"tokenizer": "tokenizer", "model": {"pretrained": "nowhere"}, "training": {}, "seed": 0},
+}
+
+
+@pytest.mark.parametrize("command", LOADING)
+def test_a_missing_model_or_tokenizer_is_named_in_one_line(results, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(results)
+    tokens = {} if command == "tokenize" else {"tokens": "tokens/valid.safetensors"}
+    assert_one_line(run(command, **tokens, **LOADING[command], output=tmp_path), "nowhere")
+
+
+def test_every_stage_is_tested_for_what_is_missing():
+    assert MISSING.keys() | LOADING.keys() | {"scaling"} == set(COMMANDS)  # that one reads nothing
+
+
+def test_a_truncated_archive_is_named_in_one_line(tmp_path):
+    whole = gzip.compress(b"a sentence of words\n" * 1000)
+    (tmp_path / "train.txt.gz").write_bytes(whole[:-20])
+    source = {"source": "folder", "path": str(tmp_path)}
+    assert_one_line(run("corpus", source=source, split="train", output=tmp_path / "out"), "train.txt.gz")
+
+
+def test_a_truncated_tensor_file_is_named_in_one_line(results, tmp_path):
+    (tmp_path / "cut").write_bytes((results / "graphs/valid/layer00.safetensors").read_bytes()[:-50])
+    settings = {"settings": {"dimension": 3}, "seed": 0, "output": tmp_path / "out"}
+    assert_one_line(run("project", graphs=tmp_path / "cut", **settings), "cut: truncated")
+
+
+def test_a_student_too_few_is_named_in_one_line(results, tmp_path):
+    few = {"projection": in_layers(results / "projections")[:1], "centroids": in_layers(results / "centroids")}
+    result = run("sweep", graphs=in_layers(results / "graphs/valid"), **few, **GRID, seed=1, output=tmp_path / "out")
+    assert_one_line(result, "--projection: 1 files for the graphs of 2 layers")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,250 @@
+"""Translation from text to BLEU on a tiny corpus; what is interrupted, does not fit or is missing."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+pytest.importorskip("sparselib.integrations.fairseq")
+from replication.corpora.parallel import write_parallel
+from replication.graphs.shards import open_graphs
+from replication.translation.data import binarize
+from replication.translation.evaluation import evaluate_replaced, extract_decoder_graphs, score, to_text
+from replication.translation.model import load_translator
+from replication.translation.training import check_vocabulary, options, read_log, train
+from sparselib.dense_attention import gold_graph
+from sparselib.forms.budgeted import TopKOutOfWindow
+
+ARCHITECTURE = {
+    f"{side}_{key}": value
+    for side in ("encoder", "decoder")
+    for key, value in {"layers": 1, "embed_dim": 32, "ffn_embed_dim": 32, "attention_heads": 2}.items()
+}
+TRAINING = {"lr": 0.01, "warmup_updates": 5, "max_tokens": 600, "dropout": 0.0, "log_interval": 5}
+DICTIONARY = dict(
+    zip("alpha beta gamma delta epsilon zeta".split(), "eins zwei drei vier fünf sechs".split(), strict=True)
+)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Words translated one by one."""
+    folder = tmp_path_factory.mktemp("mt")
+    rng = random.Random(0)
+    for split, count in {"train": 400, "valid": 20, "test": 20}.items():
+        source = [rng.choices(list(DICTIONARY), k=rng.randint(2, 9)) for _ in range(count)]
+        text = {"en": [" ".join(s) for s in source], "de": [" ".join(DICTIONARY[w] for w in s) for s in source]}
+        write_parallel(folder / "corpus", split, text)
+    binarize(folder / "corpus", "en", "de", ["train", "valid", "test"], "spaces", 40, folder / "data", None)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    train(data / "data", "en", "de", ARCHITECTURE, TRAINING | {"max_update": 600}, 0, data / "model")
+    return data / "model"
+
+
+@pytest.fixture(scope="module")
+def translator(data, model):
+    return load_translator(model / "model.pt", data / "data")
+
+
+def references(data, split="test"):
+    return (data / "corpus" / f"{split}.de").read_text().splitlines()
+
+
+def test_it_learns_to_translate(data, translator):
+    pieces = translator.translate("test", 20, 5, 1000)
+    bleu, signature = score(to_text(pieces, "spaces", "de"), references(data))
+    assert bleu > 50
+    assert "tok:13a" in signature
+
+
+def test_a_model_trained_with_a_form_keeps_it_when_loaded(data):
+    form = {"attention_form": "Top-k OOW", "attention_budget": 2}
+    train(data / "data", "en", "de", ARCHITECTURE, TRAINING | form | {"max_update": 20}, 0, data / "form")
+    loaded = load_translator(data / "form" / "model.pt", data / "data")
+    assert loaded.decoder.graph.forms == [TopKOutOfWindow(2)]
+    assert loaded.decoder.normalizer_of(0)(torch.zeros(1, 4)).tolist() == [[0.25] * 4]
+    seen = []
+    with loaded.decoder.observing(lambda layer, q, k, mask: seen.append(int(mask.sum(-1).max()))):
+        assert len(loaded.translate("test", 3, 2, 200)) == 3
+    assert max(seen) == 2
+
+
+def test_learned_alphas_are_trained_saved_and_loaded(data):
+    """Beam search with what was loaded: an alpha per head, away from where it began, in every place."""
+    options = {"attention_normalizer": "entmax_alpha", "max_update": 40}
+    train(data / "data", "en", "de", ARCHITECTURE, TRAINING | options, 0, data / "learned")
+    saved = torch.load(data / "learned" / "model.pt", weights_only=True)["model"]
+    loaded = load_translator(data / "learned" / "model.pt", data / "data")
+    for place, name in (("encoder", "encoder.layers.0.self_attn"), ("decoder", "decoder.layers.0.self_attn"),
+                        ("cross", "decoder.layers.0.encoder_attn")):  # fmt: skip
+        pre_alpha = loaded.model.attention_controls[place].normalizer_of(0).pre_alpha
+        assert torch.equal(pre_alpha.cpu(), saved[f"{name}.normalizer.pre_alpha"])
+        assert (pre_alpha.abs() > 1e-3).all()
+    before = loaded.translate("test", 3, 2, 200)
+    with torch.no_grad():
+        for control in loaded.model.attention_controls.values():
+            control.normalizer_of(0).pre_alpha.fill_(-10)  # nearly softmax
+    assert len(before) == 3
+    assert loaded.translate("test", 3, 2, 200) != before
+
+
+def test_hypotheses_come_in_the_order_of_the_file_whatever_the_batches(translator):
+    assert translator.translate("test", 12, 2, 60) == translator.translate("test", 20, 2, 1000)[:12]
+
+
+def test_the_log_has_a_row_per_split_and_epoch(model):
+    log = read_log(model / "checkpoints" / "log.txt")
+    assert set(log["split"]) == {"train", "valid"}
+    assert not log.duplicated(["split", "epoch"]).any()
+    train_rows = log[log["split"] == "train"].sort_values("epoch")
+    assert train_rows["num_updates"].iloc[-1] == 600
+    assert train_rows["loss"].iloc[-1] < train_rows["loss"].iloc[0]
+
+
+def test_the_kept_model_has_no_optimizer(model):
+    state = torch.load(model / "model.pt", weights_only=True)
+    assert "last_optimizer_state" not in state
+    assert (model / "model.pt").stat().st_size < (model / "checkpoints" / "checkpoint_best.pt").stat().st_size / 2
+
+
+def test_graphs_are_those_of_the_decoder(data, translator, tmp_path):
+    text = extract_decoder_graphs(translator, "valid", 5, 6, 0, 100, tmp_path)
+    assert len(text) == 5
+    dataset = translator.dataset("valid")
+    seen = {}
+    with open_graphs(tmp_path / "layer00.safetensors") as graphs:
+        assert graphs.causal
+        assert graphs.sequence.tolist() == text["sequence"].tolist()
+        for row, index in enumerate(graphs.sequence.tolist()):
+            length = int(graphs.lengths[row])
+            assert length == len(dataset[index]["target"]) > 6
+            assert len(text["target"][row].split()) == length - 1  # without </s>
+            sample = dataset.collater([dataset[index]])
+            with torch.no_grad(), translator.decoder.observing(lambda n, q, k, mask: seen.update(q=q, k=k, mask=mask)):
+                translator.model(**sample["net_input"])
+            batch = graphs.batch(row, row + 1)
+            assert torch.allclose(batch.q, seen["q"], atol=1e-5)
+            assert torch.allclose(batch.k, seen["k"], atol=1e-5)
+            assert torch.equal(batch.gold, gold_graph(seen["q"], seen["k"], seen["mask"]))
+
+
+def test_no_sentence_is_long_enough(translator, tmp_path):
+    with pytest.raises(ValueError, match="more than 1000 pieces"):
+        extract_decoder_graphs(translator, "valid", 5, 1000, 0, 100, tmp_path)
+
+
+def test_the_gold_graph_gives_the_models_own_bleu(data, translator):
+    table = evaluate_replaced(
+        translator, "test", 20, references(data), "spaces", [], [], [], [0], "first", 0, 3, 500
+    ).set_index("method")
+    assert table.loc["gold graph", "bleu"] == table.loc["full", "bleu"]
+    assert table.loc["full", "sparsity"] == 0
+    assert table.loc["gold graph", "sparsity"] == pytest.approx(table.loc["full", "gold_sparsity"])
+    assert table.loc["gold graph", "recall"] == 1
+
+
+def test_nothing_is_scored_when_hypotheses_are_missing():
+    with pytest.raises(ValueError, match="2 hypotheses for 3 references: nothing is scored"):
+        score(["a", "b"], ["a", "b", "c"])
+
+
+def test_pretraining_gives_its_subwords_and_weights(data, model, tmp_path):
+    corpus, output = data / "corpus", tmp_path / "data"
+    binarize(corpus, "en", "de", ["train", "valid"], "spaces", 999, output, data / "data")
+    assert (output / "codes.bpe").read_bytes() == (data / "data" / "codes.bpe").read_bytes()
+    assert (output / "dict.de.txt").read_bytes() == (data / "data" / "dict.de.txt").read_bytes()
+    log = train(
+        output,
+        "en",
+        "de",
+        ARCHITECTURE,
+        TRAINING | {"max_update": 3, "lr": 1e-6},
+        0,
+        tmp_path / "model",
+        model / "model.pt",
+    )
+    before = read_log(model / "checkpoints" / "log.txt")
+    last, first = (x[x["split"] == "valid"].sort_values("epoch")["loss"] for x in (before, log))
+    assert first.iloc[0] == pytest.approx(last.iloc[-1], abs=0.5)
+
+
+def test_a_vocabulary_that_is_not_the_models_is_refused(data, model, tmp_path):
+    other = tmp_path / "corpus"
+    for split in ("train", "valid"):
+        write_parallel(other, split, {"en": ["quite other words"] * 3, "de": ["ganz andere Wörter"] * 3})
+    binarize(other, "en", "de", ["train", "valid"], "spaces", 10, tmp_path / "data", None)
+    with pytest.raises(ValueError, match="vocabulary"):
+        check_vocabulary(model / "model.pt", tmp_path / "data", "de")
+    with pytest.raises(ValueError, match="vocabulary"):
+        load_translator(model / "model.pt", tmp_path / "data")
+    with pytest.raises(ValueError, match="vocabulary"):
+        train(tmp_path / "data", "en", "de", ARCHITECTURE, TRAINING, 0, tmp_path / "model", model / "model.pt")
+
+
+def test_a_model_or_data_that_is_not_there(data, model, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.pt"):
+        load_translator(tmp_path / "none.pt", data / "data")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load_translator(model / "model.pt", tmp_path / "nowhere")
+
+
+def test_options_are_fairseqs():
+    assert options({"max_epoch": 3, "share_all_embeddings": True, "fp16": False}) == [
+        "--max-epoch", "3", "--share-all-embeddings",
+    ]  # fmt: skip
+
+
+def test_training_that_was_killed_goes_on_where_it_stopped(data, tmp_path):
+    """kill -9 in the middle of an epoch: the run after it continues from the last checkpoint, and leaves a whole model."""
+    settings = TRAINING | {"max_update": 60, "save_interval_updates": 5, "keep_interval_updates": 1}
+    program = (
+        "import sys; from pathlib import Path; from replication.translation.training import train;"
+        f"train(Path({str(data / 'data')!r}), 'en', 'de', {ARCHITECTURE!r}, {settings!r}, 0, Path({str(tmp_path)!r}))"
+    )
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
+    last = tmp_path / "checkpoints" / "checkpoint_last.pt"
+    while not last.exists() and child.poll() is None:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert not (tmp_path / "model.pt").exists()
+    log = train(data / "data", "en", "de", ARCHITECTURE, settings, 0, tmp_path)
+    assert (tmp_path / "model.pt").exists()
+    assert "Loaded checkpoint" in (tmp_path / "checkpoints" / "log.txt").read_text()
+    assert isinstance(log, pd.DataFrame)
+    assert log["num_updates"].max() == 60
+
+
+def test_a_kill_while_a_checkpoint_is_copied_leaves_the_one_before(data, tmp_path, monkeypatch):
+    settings = TRAINING | {"max_update": 20, "save_interval_updates": 5, "keep_interval_updates": 1}
+    copies = 0
+
+    def half(source, target):
+        nonlocal copies
+        copies += 1
+        content = Path(source).read_bytes()
+        Path(target).write_bytes(content[: len(content) // 2] if copies == 3 else content)
+        if copies == 3:
+            raise KeyboardInterrupt
+        return target
+
+    monkeypatch.setattr("shutil.copyfile", half)
+    with pytest.raises(KeyboardInterrupt):
+        train(data / "data", "en", "de", ARCHITECTURE, settings, 0, tmp_path)
+    assert copies == 3
+    torch.load(tmp_path / "checkpoints" / "checkpoint_last.pt", weights_only=True)
+    assert train(data / "data", "en", "de", ARCHITECTURE, settings, 0, tmp_path)["num_updates"].max() == 20

@@ -1,0 +1,202 @@
+"""Translators trained with an attention form: their measures against loops, and their cross-attention word by word."""
+
+import json
+import random
+
+import pandas as pd
+import pytest
+import torch
+from typer.testing import CliRunner
+
+pytest.importorskip("sparselib.integrations.fairseq")
+from replication.corpora.parallel import write_parallel
+from replication.stages import app
+from replication.storage import read_header, read_tensors
+from replication.translation.cross_attention import describe, word_map, word_maps
+from replication.translation.data import binarize
+from replication.translation.forms import attended, attending_fully, form_options, measure
+from replication.translation.model import load_translator
+from replication.translation.training import train
+
+ARCHITECTURE = {
+    f"{side}_{key}": value
+    for side in ("encoder", "decoder")
+    for key, value in {"layers": 2, "embed_dim": 16, "ffn_embed_dim": 16, "attention_heads": 2}.items()
+}
+TRAINING = {"lr": 0.01, "warmup_updates": 5, "max_tokens": 400, "dropout": 0.0, "max_update": 12}
+WORDS = "alpha beta gamma delta epsilon zeta".split()
+PAIRS = 12
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Words in capitals, in the same order."""
+    folder = tmp_path_factory.mktemp("forms")
+    rng = random.Random(1)
+    for split, count in {"train": 150, "valid": 8, "test": PAIRS}.items():
+        source = [rng.choices(WORDS, k=rng.randint(2, 11)) for _ in range(count)]
+        write_parallel(
+            folder / "corpus", split, {"en": map(" ".join, source), "xx": [" ".join(s).upper() for s in source]}
+        )
+    binarize(folder / "corpus", "en", "xx", ["train", "valid", "test"], "spaces", 12, folder / "data", None)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def translator(data):
+    train(data / "data", "en", "xx", ARCHITECTURE, TRAINING | form_options("Top-k", 3), 0, data / "model")
+    return load_translator(data / "model" / "model.pt", data / "data")
+
+
+def lengths(translator, side):
+    dataset = translator.dataset("test")
+    return [len(dataset[i][side]) for i in range(len(dataset))]
+
+
+def test_a_form_needs_a_budget_and_full_attention_none():
+    assert form_options("Full", None) == {"attention_normalizer": "softmax"}
+    assert form_options("Window", 4) == {"attention_form": "Window", "attention_budget": 4}
+    with pytest.raises(ValueError, match="budget: the form Window needs one"):
+        form_options("Window", None)
+    with pytest.raises(ValueError, match="k"):
+        form_options("Window", 0)
+    with pytest.raises(ValueError, match="Windows"):
+        form_options("Windows", 4)
+
+
+def test_attended_positions_are_counted_for_real_queries_only(translator):
+    """Top-3 keeps 3 of n keys, or all of fewer; continuous scores do not tie."""
+    source, target = lengths(translator, "source"), lengths(translator, "target")
+    # The decoder reads </s> and the target without its end: as many rows as the target has pieces.
+    decoder = [min(3, row + 1) for length in target for row in range(length)]
+    cross = [min(3, s) for s, t in zip(source, target, strict=True) for _ in range(t)]
+    encoder = [min(3, s) for s in source for _ in range(s)]
+    expected = {"encoder": encoder, "decoder": decoder, "cross": cross}
+    found = attended(translator, "test", 60)
+    assert found == {place: pytest.approx(sum(rows) / len(rows)) for place, rows in expected.items()}
+    with attending_fully(translator):
+        full = attended(translator, "test", 60)
+    assert full["encoder"] == pytest.approx(sum(s * s for s in source) / sum(source))
+    assert full["decoder"] == pytest.approx(sum(t * (t + 1) / 2 for t in target) / sum(target))
+    assert attended(translator, "test", 60) == found  # and the form is back
+
+
+def test_measuring_names_what_it_counted(data, translator):
+    references = (data / "corpus" / "test.xx").read_text().splitlines()
+    measured = measure(translator, "test", references, "spaces", 2, 100)
+    assert measured["sentences"] == PAIRS
+    assert 0 <= measured["bleu"] <= 100
+    assert {"attended_encoder", "attended_decoder", "attended_cross", "signature", "beam"} <= measured.keys()
+
+
+def test_pieces_become_words():
+    weights = torch.rand(1, 2, 4, 5)
+    mapped = word_map((["al@@", "pha", "beta", "gam@@"], ["X@@", "Y", "Z"]), weights)
+    assert mapped.source == ["alpha", "beta", "gam", "</s>"]
+    assert mapped.target == ["XY", "Z"]
+    assert mapped.weights.shape == (1, 2, 2, 4)
+    for row, piece in enumerate((0, 2)):
+        of_piece = weights[0, 1, piece]
+        expected = [of_piece[0] + of_piece[1], of_piece[2], of_piece[3], of_piece[4]]
+        torch.testing.assert_close(mapped.weights[0, 1, row], torch.stack(expected))
+
+
+def test_maps_do_not_depend_on_the_batch(translator):
+    """One sentence at a time has no padding to go wrong."""
+    alone = {number: one for number, one, _ in word_maps(translator, "test", 1)}
+    assert sorted(alone) == list(range(PAIRS))
+    for number, one, pieces in word_maps(translator, "test", 10_000):
+        assert (one.source, one.target) == (alone[number].source, alone[number].target)
+        torch.testing.assert_close(one.weights, alone[number].weights)
+        torch.testing.assert_close(pieces.sum(-1), torch.ones(pieces.shape[:-1]))
+        assert ((pieces > 0).sum(-1) <= 3).all()
+
+
+def test_measures_of_cross_attention_follow_a_loop(translator):
+    gold = [
+        [(n, n) for n in range(len(one.target))] for _, one, _ in sorted(word_maps(translator, "test", 1), key=first)
+    ]
+    table, (_, shown) = describe(translator, "test", gold, 60)
+    entropy, nonzero, end, mass, found = ([[], []] for _ in range(5))
+    for _, one, pieces in word_maps(translator, "test", 60):
+        for layer in range(2):
+            for head in range(2):
+                for row in pieces[layer, head]:
+                    real = row[row > 0]
+                    entropy[layer].append(-(real * real.log2()).sum().item())
+                    nonzero[layer].append(len(real))
+                    end[layer].append(row[-1].item())
+            mean = one.weights[layer].mean(0)
+            for word in range(len(one.target)):
+                mass[layer].append(mean[word, word].item())
+                found[layer].append(mean[word].argmax().item() == word)
+    for layer in range(2):
+        row = table.loc[layer]
+        for name, values in {"entropy": entropy, "attended": nonzero, "on_the_end": end, "aligned_mass": mass,
+                             "aligned_words": found}.items():  # fmt: skip
+            assert row[name] == pytest.approx(sum(values[layer]) / len(values[layer]), abs=1e-5), name
+    enough = [len(one.target) for _, one, _ in word_maps(translator, "test", 60) if len(one.target) >= 8]
+    assert len(shown.target) == min(enough)
+    assert shown.weights.shape == (2, 2, len(shown.target), len(shown.source))
+
+
+def first(item):
+    return item[0]
+
+
+def test_without_gold_alignment_the_score_is_missing_and_a_wrong_number_refused(translator):
+    table, _ = describe(translator, "test", None, 60)
+    assert table["aligned_words"].isna().all()
+    assert table["entropy"].notna().all()
+    with pytest.raises(ValueError, match=f"1 alignments for {PAIRS} pairs of test"):
+        describe(translator, "test", [[]], 60)
+
+
+def test_cross_attention_is_that_of_the_model(translator):
+    """fairseq itself gives out the weights of the last layer, averaged over heads."""
+    sample = next(translator.batches(translator.dataset("test"), [0], 100))
+    _, extra = translator.model(**sample["net_input"])
+    (_, _, pieces), *_ = [item for item in word_maps(translator, "test", 1) if item[0] == 0]
+    torch.testing.assert_close(extra["attn"][0][0], pieces[-1].mean(0))
+
+
+def test_the_stages_from_the_grammar_to_the_tables(tmp_path):
+    source = {"source": "grammar", "sentences": {"train": 40, "valid": 8, "test": 6}, "seed": 3}
+    pair = ["--from", "fr", "--to", "en"]
+    corpus, data, output = str(tmp_path / "corpus"), str(tmp_path / "data"), tmp_path / "output"
+    splits = [word for split in ("train", "valid", "test") for word in ("--split", split)]
+    languages = ["--language", "fr", "--language", "en"]
+    run("parallel-corpus", "--source", json.dumps(source), *splits, *languages, "--align", "test", "--output", corpus)
+    run("binarize", "--corpus", corpus, *pair, *splits, "--words", "spaces", "--merges", "50", "--output", data)
+    given = ["--references", f"{corpus}/test.en", "--alignment", f"{corpus}/test.alignment", "--beam", "2"]
+    model = ["--architecture", json.dumps(ARCHITECTURE), "--training", json.dumps(TRAINING | {"max_update": 2})]
+    cells = [
+        {"name": "first", "form": "Top-k", "budget": 2, "seed": 0},
+        {"name": "again", "form": "Top-k", "budget": 2, "seed": 0},
+        {"name": "full", "form": "Full", "budget": None, "seed": 0},
+    ]
+    asked = [word for cell in cells for word in ("--cell", json.dumps(cell))]
+    run("train-forms", "--data", data, *pair, *given, *model, *asked, "--words", "spaces", "--output", str(output))
+    measured = {cell["name"]: pd.read_csv(output / cell["name"] / "measured.csv") for cell in cells}
+    assert measured["first"]["tested_with"].tolist() == ["Top-k", "Full"]
+    assert (measured["first"]["attended_cross"].iloc[0], measured["first"]["budget"].iloc[0]) == (2, 2)
+    assert measured["full"]["tested_with"].tolist() == ["Full"]
+    # What a job has trained before leaves no trace in the next model.
+    pd.testing.assert_frame_equal(measured["first"], measured["again"], check_exact=True)
+    models = [torch.load(output / name / "model.pt", weights_only=True)["model"] for name in ("first", "again")]
+    # fairseq's positions keep a tensor that is never filled, to know their device by.
+    weights = [name for name in models[0] if not name.endswith("_float_tensor")]
+    assert all(torch.equal(models[0][name], models[1][name]) for name in weights)
+    cross = pd.read_csv(output / "first/cross_attention.csv")
+    assert cross["layer"].tolist() == [0, 1]
+    assert cross["aligned_words"].between(0, 1).all()
+    header = read_header(output / "first/map.safetensors", kind="cross-attention map")
+    assert read_tensors(output / "first/map.safetensors", kind="cross-attention map")["weights"].shape[2:] == (
+        len(header["target_words"]),
+        len(header["source_words"]),
+    )
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output

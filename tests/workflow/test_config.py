@@ -1,0 +1,381 @@
+"""The profiles, their schema and the code agree; what is misspelt or ill-typed is refused by name, before any job."""
+
+import copy
+import inspect
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from transformers import TrainingArguments
+
+from replication.char_lm.models import ARCHITECTURES
+from replication.char_lm.training import Recipe
+from replication.graphs import grids
+from replication.paths import ROOT
+from replication.results import CHARACTER_MODELS
+from replication.timing.contenders import untrained_prediction
+from replication.timing.scaling import measure
+from sparselib import predictors
+from sparselib.blocks.chunks import POOLINGS
+from sparselib.blocks.fixed import MOST_FIXED_BLOCKS
+from sparselib.blocks.predictors import METRICS
+from sparselib.masks import RANDOM_SCOPES
+from sparselib.projections import LOSSES, fit_projection
+
+SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+PROFILES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
+SETTINGS = SCHEMA["$defs"]["masked_lm"]["properties"]
+TRANSLATION = SCHEMA["$defs"]["translation"]["properties"]
+CHAR_LM = SCHEMA["$defs"]["char_lm"]["properties"]
+TASKS = ("masked_lm", "translation")
+NAMED_BY_THE_USER = (
+    ["masked_lm", "unseen"],
+    ["translation", "corpus"],
+    ["translation", "pretraining", "corpus"],
+    ["char_lm", "corpora"],
+    ["forms", "sentences", "corpus"],
+    ["forms", "documents", "corpus"],
+    ["normalizer_speed", "corpus"],
+    *([task, "methods"] for task in TASKS),
+    *([task, "replaced", "methods"] for task in TASKS),
+)
+
+
+@pytest.fixture(params=PROFILES)
+def profile(request) -> dict:
+    return copy.deepcopy(PROFILES[request.param])
+
+
+def refusal(profile: dict) -> ValidationError:
+    """What Snakemake shows of a profile that the schema refuses."""
+    with pytest.raises(ValidationError) as caught:
+        Draft202012Validator(SCHEMA).validate(profile)
+    return caught.value
+
+
+def changed(path: list, value: object, profile: str = "demo") -> dict:
+    changed = copy.deepcopy(PROFILES[profile])
+    at(changed, path[:-1])[path[-1]] = value
+    return changed
+
+
+def at(profile: dict, path: list):
+    for key in path:
+        profile = profile[key]
+    return profile
+
+
+def paths(value: object, path: tuple = ()) -> Iterator[list]:
+    """Paths of a profile and of everything in it; of a list only the first item, since one rule holds for all of them."""
+    yield list(path)
+    items = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from paths(inner, (*path, key))
+
+
+def test_the_schema_knows_the_attention_forms():
+    assert SCHEMA["$defs"]["form"]["enum"] == list(predictors.FORMS)
+
+
+def test_a_profile_is_valid_and_named_as_its_file(profile):
+    Draft202012Validator(SCHEMA).validate(profile)
+    assert PROFILES[profile["profile"]] == profile
+
+
+def test_a_misspelt_key_is_refused_wherever_it_stands(profile):
+    for path in list(paths(profile)):
+        section = at(profile, path)
+        if isinstance(section, dict):
+            section["misspelt"] = 1
+            error = refusal(profile)
+            assert list(error.absolute_path) in (path, [*path, "misspelt"], path[:-1])
+            del section["misspelt"]
+
+
+def test_every_required_key_is_missed(profile):
+    for path in list(paths(profile)):
+        if path and isinstance(path[-1], str) and path[:-1] not in NAMED_BY_THE_USER:
+            section = at(profile, path[:-1])
+            section[path[-1] + "x"] = section.pop(path[-1])
+            refusal(profile)
+            section[path[-1]] = section.pop(path[-1] + "x")
+
+
+def test_a_wrong_type_is_refused_wherever_it_stands(profile):
+    for path in list(paths(profile)):
+        for wrong in ([[None]], None):
+            if path:
+                section, kept = at(profile, path[:-1]), at(profile, path)
+                section[path[-1]] = wrong
+                assert all(found == key for found, key in zip(refusal(profile).absolute_path, path, strict=False))
+                section[path[-1]] = kept
+
+
+TRAINING = ["masked_lm", "training"]
+DISTANCE = ["masked_lm", "methods", "sparsefinder-distance"]
+KMEANS = ["masked_lm", "methods", "sparsefinder-kmeans"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["seed"], "0"),
+        (["masked_lm", "global_tokens"], "all"),
+        (["masked_lm", "windows", 0], -1),
+        (["masked_lm", "projection", "loss"], "hinge"),
+        ([*TRAINING, "lr_scheduler_type"], "polynomial"),
+        ([*TRAINING, "bf16"], "yes"),
+        (["masked_lm", "model", "hidden_size"], "128"),
+        (["masked_lm", "corpus", "words", "train"], 0),
+        ([*DISTANCE, "metric"], "cosine"),
+        ([*KMEANS, "match"], "any"),
+        ([*DISTANCE, "threshold"], "1.0"),
+        ([*KMEANS, "clusters"], [4, 0]),
+        ([*DISTANCE, "predictor"], "Distanz"),
+        (["masked_lm", "corpus", "source"], "ftp"),
+        (["scaling", "densities", 0], 1.5),
+        (["forms", "sentences", "runs", 0, "forms", 0], "Sliding"),
+        (["forms", "sentences", "runs", 0, "budgets", 0], 0),
+        (["forms", "documents", "block_words"], 0),
+        (["char_lm", "models", "block", "architecture"], "rnn"),
+        (["char_lm", "models", "adaptive-span", "initial_span"], 1.5),
+        (["scaling", "dimension"], 512),
+        (["normalizer_speed", "top_k"], 0),
+    ],
+    ids=repr,
+)
+def test_a_wrong_value_is_refused_by_its_path(path, value):
+    error = refusal(changed(path, value))
+    assert list(error.absolute_path)[: len(path)] == path
+    assert "".join(f"[{key!r}]" for key in path) in str(error)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ["sede"],
+        ["masked_lm", "layer"],
+        [*TRAINING, "lerning_rate"],
+        ["masked_lm", "evaluation", "sequence"],
+        ["masked_lm", "replaced", "window"],
+        [*KMEANS, "topk"],
+        ["masked_lm", "model", "hiden_size"],
+        ["masked_lm", "corpus", "words", "trian"],
+        ["masked_lm", "tokenizer", "vocab"],
+        ["scaling", "length"],
+        ["char_lm", "recipe", "step"],
+        ["char_lm", "models", "block", "maximal_span"],
+        ["normalizer_speed", "topk"],
+    ],
+    ids=lambda path: path[-1],
+)
+def test_a_misspelt_key_is_refused_by_its_path(path):
+    error = refusal(changed(path, 1))
+    assert error.message == f"Additional properties are not allowed ({path[-1]!r} was unexpected)"
+    assert list(error.absolute_path) == path[:-1]
+
+
+def test_snakemake_refuses_a_bad_profile_before_any_job(tmp_path):
+    (tmp_path / "bad.yaml").write_text("masked_lm: {training: {lerning_rate: 1}}\n")
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--configfile", str(tmp_path / "bad.yaml")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    output = done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "'lerning_rate' was unexpected" in output
+    assert "['masked_lm']['training']" in output
+    assert "Job stats" not in output
+
+
+def branches() -> dict[str, dict]:
+    """The schema's arguments of each predictor."""
+    return {
+        branch["if"]["properties"]["predictor"]["const"]: branch["then"]["properties"]
+        for branch in SCHEMA["$defs"]["method"]["allOf"]
+    }
+
+
+@pytest.mark.parametrize("name", branches())
+def test_a_predictor_takes_the_arguments_that_the_schema_allows(name):
+    taken = {field.name for field in fields(getattr(predictors, name))} - {"seed", "centroids"}
+    if name in grids.CENTROIDS:
+        taken |= {"clusters"}
+    assert name in grids.ALLOWED
+    assert branches()[name].keys() - {"predictor"} <= taken
+
+
+def test_choices_are_those_of_the_code():
+    projection = SCHEMA["$defs"]["projection"]["properties"]
+    assert projection["loss"]["enum"] == list(LOSSES)
+    assert branches()["BigBird"]["random_scope"]["enum"] == list(RANDOM_SCOPES)
+    assert projection.keys() == inspect.signature(fit_projection).parameters.keys() - {"graphs", "seed", "chunks"}
+    blocks = SETTINGS["blocks"]["properties"]
+    assert blocks["pooling"]["enum"] == list(POOLINGS)
+    assert blocks["metric"]["enum"] == list(METRICS)
+    own = {"mask_probability", "causal_steps"}
+    assert SETTINGS["training"]["properties"].keys() - own <= {field.name for field in fields(TrainingArguments)}
+
+
+def test_settings_of_scaling_are_what_is_measured(profile):
+    own = {"seed", "device", "predict"}
+    assert profile["scaling"].keys() - {"predictor"} == inspect.signature(measure).parameters.keys() - own
+    assert profile["scaling"]["predictor"].keys() <= inspect.signature(untrained_prediction).parameters.keys()
+    for key in ("lengths", "densities"):
+        assert profile["scaling"][key] == sorted(profile["scaling"][key])
+
+
+def test_a_profile_asks_for_what_its_other_sections_give(profile):
+    settings = profile["masked_lm"]
+    assert settings["tag_clusters"] in grids.cluster_counts(settings["methods"], "Clustering")
+    assert settings["layers"] == settings["model"].get("num_hidden_layers", settings["layers"])
+    for settings in (profile[task] for task in TASKS):
+        for predictor in ("Clustering", "Routing"):
+            fitted = grids.cluster_counts(settings["methods"], predictor)
+            assert set(grids.cluster_counts(settings["replaced"]["methods"], predictor)) <= set(fitted)
+        for section in (settings, settings["replaced"]):
+            assert section["windows"] == sorted(section["windows"])
+            for method in section["methods"].values():
+                thresholds = method.get("threshold", [])
+                assert thresholds == sorted(thresholds)
+
+
+def test_character_models_are_what_their_names_say(profile):
+    """And those that are compared differ in nothing else."""
+    section = profile["char_lm"]
+    models = section["models"]
+    assert (
+        list(models) == list(CHAR_LM["models"]["properties"]) == CHAR_LM["models"]["required"] == list(CHARACTER_MODELS)
+    )
+    assert section["sizes"]["dimension"] % section["sizes"]["heads"] == 0
+    budgets = {name: settings.pop("top_k", None) for name, settings in models.items()}
+    assert budgets.pop("transformer-xl-top-k") < models["transformer-xl"]["memory_length"]
+    assert {name: k for name, k in budgets.items() if k} == {"adaptive-span-top-32": 32, "adaptive-span-top-8": 8}
+    assert models["block"] == models["transformer-xl"] | {"memory_length": 0}
+    assert models["transformer-xl-top-k"] == models["transformer-xl"]
+    assert models["adaptive-span-top-32"] == models["adaptive-span-top-8"] == models["adaptive-span"]
+
+
+def test_settings_of_character_models_are_what_they_take():
+    shared = CHAR_LM["sizes"]["properties"].keys()
+    branches = SCHEMA["$defs"]["character_model"]["allOf"]
+    assert len(branches) == len(ARCHITECTURES)
+    for branch in branches:
+        own = branch["then"]["properties"].keys() - {"architecture", "top_k"}
+        architecture = ARCHITECTURES[branch["if"]["properties"]["architecture"]["const"]]
+        taken = inspect.signature(architecture).parameters.keys() - {"vocab_size", "normalizer", "forms"}
+        assert shared | own == taken
+        assert set(branch["then"]["required"]) == taken - shared
+    assert CHAR_LM["recipe"]["properties"].keys() == {field.name for field in fields(Recipe)}
+
+
+def test_blocks_are_compared_at_the_papers_k_where_there_is_room(profile):
+    """K = 2 against K = 22: at two block sizes at least, so that Figure 7 has something to average."""
+    settings = profile["masked_lm"]
+    blocks = settings["blocks"]
+    assert {2, 22} <= set(blocks["counts"])
+    assert sum(-(-settings["length"] // size) > 22 + MOST_FIXED_BLOCKS for size in blocks["sizes"]) >= 2
+
+
+def test_the_masked_lm_is_measured_where_figure_10_looks(profile):
+    assert 25 in profile["masked_lm"]["windows"]
+
+
+def test_translation_is_measured_where_its_figures_look(profile):
+    settings = profile["translation"]
+    assert {3, 11} <= set(settings["windows"])  # Figures 3, 11 and 12; Figures 8 and 9
+    assert 8 in grids.cluster_counts(settings["methods"], "Clustering")
+    if "pretraining" in settings:
+        assert settings["pretraining"]["corpus"].keys() == settings["corpus"].keys()
+
+
+def test_what_translation_calls_an_option_fairseq_knows():
+    pytest.importorskip("sparselib.integrations.fairseq")
+    from fairseq import options
+
+    from sparselib.integrations.fairseq import transformer
+
+    parser = options.get_training_parser()
+    transformer.SparseTransformer.add_args(parser)
+    for group in ("lr_scheduler", "optimizer"):
+        assert group in {action.dest for action in parser._actions}
+    known = {action.dest for action in parser._actions} | {
+        "warmup_updates",
+        "weight_decay",
+    }  # those of Adam, inverse_sqrt
+    asked = {*SCHEMA["$defs"]["mt_training"]["properties"], *SCHEMA["$defs"]["mt_architecture"]["properties"]}
+    assert asked <= known
+
+
+@pytest.mark.parametrize("key", ["attention_normalizer", "max_epoch", "patience"])
+def test_what_every_normalizer_shares_is_not_left_to_one(key):
+    value = {"attention_normalizer": "softmax"}.get(key, 3)
+    error = refusal(changed(["normalizer_speed", "training", key], value))
+    assert list(error.absolute_path) == ["normalizer_speed", "training"]
+
+
+def test_settings_of_normalizer_speed_are_what_is_measured(profile):
+    pytest.importorskip("sparselib.integrations.fairseq")
+    from replication.translation.speed import measure
+
+    given = {"data", "source", "target", "references", "words", "seed", "folder"}
+    asked = profile["normalizer_speed"].keys() - {"corpus", "words", "merges"}
+    assert asked == inspect.signature(measure).parameters.keys() - given
+
+
+def test_normalizers_are_those_of_the_code():
+    pytest.importorskip("sparselib.integrations.fairseq")
+    from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, NORMALIZERS
+
+    training = SCHEMA["$defs"]["mt_training"]["properties"]
+    assert training["attention_normalizer"]["enum"] == list(NORMALIZERS)
+    assert training["attention_implementation"]["enum"] == list(IMPLEMENTATIONS)
+
+
+def test_tasks_can_be_left_out_but_not_all():
+    for left_out in itertools.product([False, True], repeat=4):
+        chosen = copy.deepcopy(PROFILES["demo"])
+        for task in itertools.compress((*TASKS, "char_lm", "forms"), left_out):
+            del chosen[task]
+        if all(left_out):
+            refusal(chosen)
+        else:
+            Draft202012Validator(SCHEMA).validate(chosen)
+
+
+JOBS = {"masked_lm": "train_masked_lm", "translation": "train_translation", "char_lm": "train_characters"}
+JOBS |= {"forms": "train_forms_sentences_fr_en_0", "normalizer_speed": "normalizer_speed", "scaling": "scaling"}
+
+
+@pytest.mark.parametrize(
+    "left_out", [(), ("masked_lm", "char_lm"), ("translation", "scaling"), (*TASKS, "forms")], ids=str
+)
+def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
+    """Nothing of the demo is mixed into it, and a task without configuration makes no jobs."""
+    chosen = copy.deepcopy(PROFILES["demo"]) | {"profile": "mine"}
+    chosen["masked_lm"]["corpus"] = {"source": "folder", "path": "nowhere"}
+    for task in left_out:
+        del chosen[task]
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(chosen))
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--configfile", str(tmp_path / "mine.yaml")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "results/demo" not in done.stdout
+    for task, job in JOBS.items():
+        assert (f"{job} " in done.stdout) == (task not in left_out)
+
+
+def test_the_readme_explains_every_key():
+    text = (ROOT / "config/README.md").read_text()
+    keys = set(SCHEMA["properties"]) - {*TASKS, "char_lm"}
+    keys |= {f"masked_lm.{key}" for key in SETTINGS} | {
+        f"translation.{key}" for key in TRANSLATION.keys() - SETTINGS.keys()
+    }
+    keys |= {f"char_lm.{key}" for key in CHAR_LM}
+    keys |= {f"normalizer_speed.{key}" for key in SCHEMA["$defs"]["normalizer_speed"]["properties"]}
+    keys |= {f"scaling.{key}" for key in SCHEMA["properties"]["scaling"]["properties"]}
+    assert sorted(key for key in keys if f"`{key}`" not in text) == []
