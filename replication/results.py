@@ -204,8 +204,10 @@ def hypervolume(sparsity: ArrayLike, score: ArrayLike, reference: tuple[float, f
 
     A point below the reference in either adds nothing. Raises ``ValueError`` as :func:`sparselib.pareto_front` does.
     """
-    points = np.stack([sparsity, score], axis=-1)[pareto_front(sparsity, score)]
-    width, height = np.maximum(points - reference, 0).T
+    front = pareto_front(sparsity, score)
+    width, height = (
+        np.maximum(np.asarray(x, float)[front] - at, 0) for x, at in zip((sparsity, score), reference, strict=True)
+    )
     return float(np.sum(np.diff(width, prepend=0) * height))
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from replication.graphs import centroids
+from replication.graphs import centroids, projections
 from replication.graphs.centroids import fit_block_layer, fit_layer, sample_points
 from replication.storage import FormatError
 from sparselib.blocks.chunks import Chunks
@@ -106,6 +106,6 @@ def test_saved_and_loaded_they_are_the_same(tmp_path, graphs, projection):
     loaded = centroids.load(path)
     assert loaded.keys() == fitted.keys()
     assert all(torch.equal(loaded[name], tensor) for name, tensor in fitted.items())
-    projection.save(path)
+    projections.save(path, projection)
     with pytest.raises(FormatError, match="holds projection, not centroids"):
         centroids.load(path)

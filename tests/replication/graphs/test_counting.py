@@ -32,7 +32,7 @@ def drawn(*shape, seed=0):
 
 def make_batch(lengths, causal):
     shape = len(lengths), HEADS, max(lengths), 8
-    return Batch(drawn(*shape) * 1.5, drawn(*shape, seed=1) * 1.5, torch.tensor(lengths), 0, causal)
+    return Batch(drawn(*shape) * 1.5, drawn(*shape, seed=1) * 1.5, torch.tensor(lengths), causal)
 
 
 @pytest.fixture(params=["bidirectional", "causal"])
