@@ -5,6 +5,7 @@ parts of ``torch.library.custom_op``, whose own call would first import torch.co
 """
 
 from collections.abc import Callable
+from functools import wraps
 
 import torch
 from torch import Tensor
@@ -211,9 +212,20 @@ def _sizes(q: Tensor, v: Tensor, block: tuple[int, int]) -> TileSizes:
 def _registered(name: str, function: Callable, fake: Callable) -> torch._ops.OpOverload:
     """The operator ``sparselib::name`` on every device; a function with annotations is its schema."""
     torch.library.define(f"sparselib::{name}", torch.library.infer_schema(function, mutates_args=()))
-    torch.library.impl(f"sparselib::{name}", "default", function)
+    torch.library.impl(f"sparselib::{name}", "default", _without_autocast(function))
     torch.library.register_fake(f"sparselib::{name}", fake)
     return getattr(torch.ops.sparselib, name).default
+
+
+def _without_autocast(function: Callable) -> Callable:
+    """Forward and backward choose the dtype of each step themselves, whether or not they run within ``torch.autocast``."""
+
+    @wraps(function)
+    def run(q: Tensor, *arguments) -> tuple[Tensor, Tensor, Tensor]:
+        with torch.autocast(q.device.type, enabled=False):
+            return function(q, *arguments)
+
+    return run
 
 
 _operator = _registered("block_sparse_entmax", _attention, _fake_attention)
