@@ -71,7 +71,8 @@ def block_sparse_entmax_attention(
     ------
     ValueError
         For shapes, dtypes or devices that do not fit, a block mask of other lengths, NaN or infinite numbers, alpha outside 1
-        to 2, a head dimension above 256, lengths outside 0 to n, and a backend that is unknown or does not fit.
+        to 2, a head dimension above 256, lengths outside 0 to n, scores that overflow (Triton: their rows are NaN) or, for
+        `exact`, are too large to be certified, and a backend that is unknown or does not fit.
     NotImplementedError
         On a device other than CPU and CUDA.
 

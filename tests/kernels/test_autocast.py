@@ -81,7 +81,7 @@ def test_float64_is_not_touched():
 
 
 def test_float64_beside_another_dtype_is_refused():
-    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(ValueError, match="k: torch.bfloat16"):
+    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(ValueError, match=r"k: torch\.bfloat16"):
         block_sparse_entmax_attention(*drawn(torch.float64, torch.float32, torch.float64))
 
 
