@@ -1,6 +1,10 @@
 """Position patterns against double loops written from their definitions, and FlexAttention reading them."""
 
+import doctest
+import importlib
+import inspect
 import math
+import pkgutil
 
 import pytest
 import torch
@@ -172,6 +176,19 @@ def test_to_dense_broadcasts_and_takes_unequal_sides():
     assert built.shape == (2, 3, 4, 6)
     assert built.is_contiguous()
     assert torch.equal(built[1, 2], torch.ones(4, 6, dtype=torch.bool).tril())
+
+
+MODULES = [f"sparselib.masks.{module.name}" for module in pkgutil.iter_modules(masks.__path__)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run_and_no_public_function_lacks_one(name):
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0
+    functions = {
+        x: f for x, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == name and x[0] != "_"
+    }
+    assert [x for x, function in functions.items() if ">>>" not in function.__doc__] == []
 
 
 def test_flex_attention_reads_every_pattern():
