@@ -80,6 +80,16 @@ def block_sparse_entmax_attention(
     -----
     Under torch.compile, the numbers in q, k, v and `lengths` are not looked at: NaN gives NaN in the rows that it touches. The
     BlockMask, which checks itself, is built outside of the compiled function.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+    >>> q = torch.randn(1, 2, 100, 16)
+    >>> near = torch.eye(7, dtype=torch.bool).expand(1, 2, 7, 7)
+    >>> output, found = block_sparse_entmax_attention(q, q, q, BlockMask.from_dense(near, 16, 100), certify=True)
+    >>> output.shape, found.rows.shape, round(found.share, 3)
+    (torch.Size([1, 2, 100, 16]), torch.Size([1, 2, 100]), 0.143)
     """
     q, k, v = _autocast(q, k, v)
     _check_tensors(q, k, v)

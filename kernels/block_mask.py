@@ -179,6 +179,11 @@ class BlockMask:
         ------
         ValueError
             If `dense` is not boolean, or its blocks are not those of `length` and `block_size`.
+
+        Examples
+        --------
+        >>> BlockMask.from_dense(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4), 16, 50).density
+        0.25
         """
         if dense.dtype != torch.bool or dense.ndim != 4:
             raise ValueError(f"dense: Bool[B, H, Q_blocks, KV_blocks] expected, got {dense.dtype} {tuple(dense.shape)}")
