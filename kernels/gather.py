@@ -6,7 +6,7 @@ is that of the visited blocks, and memory that of the inputs and one chunk. With
 ``dS = w * (dP - sum(w * dP) / sum(w))`` with ``w = p ** (2 - alpha) = u ** (a - 1)`` (Peters et al. 2019, Prop. 2).
 
 A threshold near a large score has too few digits for u. So it comes in two numbers, itself and the rest that its rounding
-dropped: ``score - tau`` is then exact where u is not 0, and ``score - tau - rest`` has the digits of u.
+dropped: ``score - tau`` is exact there where u is not 0, and ``score - tau - rest`` has the digits of u.
 """
 
 from dataclasses import dataclass
