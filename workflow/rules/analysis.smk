@@ -7,7 +7,7 @@ VALID_GRAPHS = expand(
 
 rule coreference:
     input:
-        code=modules("analysis"),
+        code=closure("coreference"),
         graphs=VALID_GRAPHS,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
     output:
@@ -22,7 +22,7 @@ rule coreference:
 
 rule tags:
     input:
-        code=modules("analysis"),
+        code=closure("tags"),
         graphs=VALID_GRAPHS,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
         projections=f"{MASKED_LM}/projections/seed{SEEDS[0]}",

@@ -16,7 +16,7 @@ wildcard_constraints:
 
 rule fit_blocks:
     input:
-        code=modules("projections", "centroids", "chunks", "predictors/clustering"),
+        code=closure("fit-blocks"),
         graphs=expand(
             f"{MASKED_LM}/graphs/train/layer{{layer}}.safetensors",
             layer=MASKED_LM_LAYERS,
@@ -48,14 +48,7 @@ rule fit_blocks:
 
 rule evaluate_blocks:
     input:
-        code=modules(
-            "tasks/masked_lm_blocks",
-            "tasks/masked_lm_evaluation",
-            "block_graph",
-            "chunks",
-            "masks/fixed_blocks",
-            "predictors/blocks",
-        ),
+        code=closure("evaluate-blocks"),
         model=rules.train_masked_lm.output.model,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
@@ -82,13 +75,7 @@ rule evaluate_blocks:
 # Alone on the machine: it takes every core.
 rule time_blocks:
     input:
-        code=[
-            *rules.evaluate_blocks.input.code,
-            *modules("timing"),
-            "kernels/operator.py",
-            "kernels/gather.py",
-            "kernels/visits.py",
-        ],
+        code=closure("time-blocks"),
         model=rules.train_masked_lm.output.model,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",

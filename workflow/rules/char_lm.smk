@@ -12,12 +12,7 @@ wildcard_constraints:
 
 rule characters:
     input:
-        code=modules(
-            "tasks/char_lm/corpus",
-            "tasks/char_lm/data",
-            "corpora/grammar",
-            "corpora/sources",
-        ),
+        code=closure("characters"),
     output:
         text=expand(
             f"{CHARACTERS}/text/{{split}}.txt",
@@ -37,22 +32,7 @@ rule characters:
 
 rule train_characters:
     input:
-        code=modules(
-            "tasks/char_lm/adaptive_span",
-            "tasks/char_lm/data",
-            "tasks/char_lm/evaluation",
-            "tasks/char_lm/models",
-            "tasks/char_lm/recurrent",
-            "tasks/char_lm/training",
-            "tasks/char_lm/transformer_xl",
-            "masked_attention",
-            "normalizers",
-            "predictors/draws",
-            "predictors/factorised_patterns",
-            "predictors/forms",
-            "predictors/rows",
-            "predictors/topk",
-        ),
+        code=closure("train-characters"),
         text=rules.characters.output.text,
     output:
         model=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/model.safetensors",
@@ -80,7 +60,7 @@ rule train_characters:
 
 rule character_baselines:
     input:
-        code=modules("tasks/char_lm/data", "tasks/char_lm/evaluation", "tasks/ngram"),
+        code=closure("character-baselines"),
         text=rules.characters.output.text,
     output:
         f"{CHARACTERS}/baselines.csv",

@@ -3,18 +3,7 @@
 
 rule claims:
     input:
-        code=modules(
-            "claims/__init__",
-            "claims/blocks",
-            "claims/char_lm",
-            "claims/curves",
-            "claims/forms",
-            "claims/masked_lm",
-            "claims/normalizer_speed",
-            "claims/translation",
-            "results",
-            "fronts",
-        ),
+        code=closure("claims"),
         claims="config/published/claims.csv",
         data=MEASURED,
     output:

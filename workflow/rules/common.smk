@@ -4,6 +4,8 @@ import json
 import os
 from itertools import product
 
+from workflow.closure import closure, notebook_closure
+
 # glibc gives the memory of large tensors back to the system and takes it anew, page by page, in every step: a quarter of the time
 # of training a small model on a CPU. Jobs inherit this; other systems ignore it.
 os.environ.setdefault("MALLOC_MMAP_MAX_", "0")
@@ -106,37 +108,3 @@ def measured(task, kind):
     return expand(
         f"{RESULTS}/{task}/{kind}", seed=SEEDS, layer=layers(task), split=SPLITS
     )
-
-
-def modules(*names):
-    """Files of sparselib whose edit makes a stage's results stale; Snakemake does not see imports."""
-    return [f"sparselib/{name}.py" for name in names]
-
-
-PREDICTORS = modules(
-    "predictors/buckets",
-    "predictors/clustering",
-    "predictors/distance",
-    "predictors/hashing",
-    "predictors/pattern",
-    "predictors/quantization",
-    "predictors/routing",
-    "predictors/rows",
-    "predictors/topk",
-    "masks/local",
-    "masks/sampled",
-    "masks/global_tokens",
-)
-PLOTS = modules(
-    "plots/__init__",
-    "plots/curves",
-    "plots/factorised",
-    "plots/matrices",
-    "plots/selection",
-    "plots/style",
-    "plots/times",
-    "plots/translation",
-)
-KERNELS = expand(
-    "kernels/{module}.py", module=sorted(glob_wildcards("kernels/{module}.py").module)
-)

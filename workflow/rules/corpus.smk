@@ -5,13 +5,7 @@ SETTINGS = config["masked_lm"]
 
 rule corpus:
     input:
-        code=modules(
-            "corpora/grammar",
-            "corpora/folder",
-            "corpora/hub",
-            "corpora/table",
-            "tagging",
-        ),
+        code=closure("corpus"),
     output:
         train=f"{MASKED_LM}/corpus/train.parquet",
         valid=f"{MASKED_LM}/corpus/valid.parquet",
@@ -28,7 +22,7 @@ rule corpus:
 
 rule tokenize:
     input:
-        code=modules("corpora/tokens"),
+        code=closure("tokenize"),
         corpus=[rules.corpus.output.train, rules.corpus.output.valid],
     output:
         train=f"{MASKED_LM}/tokens/train.safetensors",
@@ -51,7 +45,7 @@ rule tokenize:
 
 rule unseen_corpus:
     input:
-        code=modules("corpora/folder", "corpora/hub", "corpora/table"),
+        code=closure("corpus"),
     output:
         f"{MASKED_LM}/unseen/{{name}}/corpus/valid.parquet",
     log:
@@ -66,7 +60,7 @@ rule unseen_corpus:
 
 rule tokenize_unseen:
     input:
-        code=modules("corpora/tokens"),
+        code=closure("tokenize"),
         corpus=rules.unseen_corpus.output,
         tokenizer=rules.tokenize.output.tokenizer,
     output:

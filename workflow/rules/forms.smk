@@ -29,13 +29,7 @@ wildcard_constraints:
 
 rule form_corpus:
     input:
-        code=modules(
-            "corpora/parallel",
-            "corpora/translations",
-            "corpora/sources",
-            "corpora/document_blocks",
-            "corpora/alignment",
-        ),
+        code=closure("parallel-corpus"),
     output:
         corpus=directory(f"{FORM_DATA}/corpus"),
     log:
@@ -57,7 +51,7 @@ rule form_corpus:
 
 rule form_binarize:
     input:
-        code=modules("tasks/translation/data", "corpora/subwords"),
+        code=closure("binarize"),
         corpus=rules.form_corpus.output.corpus,
     output:
         data=directory(f"{FORM_DATA}/data"),
@@ -74,26 +68,6 @@ rule form_binarize:
         " --words {params.words} --merges {params.merges} --output {output.data} 2>&1 | tee {log}"
 
 
-TRAIN_FORMS_CODE = modules(
-    "tasks/translation/training",
-    "tasks/translation/forms",
-    "tasks/translation/cross_attention",
-    "tasks/translation/evaluation",
-    "tasks/translation/model",
-    "masked_attention",
-    "normalizers",
-    "integrations/control",
-    "integrations/fairseq/attention",
-    "integrations/fairseq/normalizers",
-    "integrations/fairseq/transformer",
-    "integrations/forms",
-    "predictors/draws",
-    "predictors/forms",
-    "predictors/rows",
-    "predictors/topk",
-)
-
-
 # A job trains several models if the configuration says so, and each has its own files: so no wildcard can name them.
 for unit, section, pair, number, cells in form_jobs(FORMS):
 
@@ -101,7 +75,7 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
         name:
             f"train_forms_{unit}_{pair.replace('-', '_')}_{number}"
         input:
-            code=TRAIN_FORMS_CODE,
+            code=closure("train-forms"),
             corpus=f"{RESULTS}/forms/{unit}/{pair}/corpus",
             data=f"{RESULTS}/forms/{unit}/{pair}/data",
         output:

@@ -7,12 +7,7 @@ HALF = max(1, workflow.cores // 2)
 
 rule train_masked_lm:
     input:
-        code=modules(
-            "tasks/masked_lm",
-            "normalizers",
-            "masked_attention",
-            "integrations/huggingface",
-        ),
+        code=closure("train-masked-lm"),
         tokens=f"{MASKED_LM}/tokens/train.safetensors",
         tokenizer=rules.tokenize.output.tokenizer,
     output:
@@ -40,7 +35,7 @@ rule train_masked_lm:
 
 rule perplexity:
     input:
-        code=modules("tasks/masked_lm_evaluation", "tasks/ngram"),
+        code=closure("perplexity"),
         model=rules.train_masked_lm.output.model,
         tokenizer=rules.tokenize.output.tokenizer,
         train=f"{MASKED_LM}/tokens/train.safetensors",
@@ -72,7 +67,7 @@ rule perplexity:
 
 rule extract:
     input:
-        code=modules("graphs", "tasks/masked_lm_evaluation"),
+        code=closure("extract"),
         model=rules.train_masked_lm.output.model,
         tokens=f"{MASKED_LM}/tokens/{{split}}.safetensors",
     output:
@@ -97,10 +92,7 @@ rule extract:
 
 rule replace:
     input:
-        code=[
-            *modules("tasks/masked_lm_evaluation", "grids", "graph_mask", "metrics"),
-            *PREDICTORS,
-        ],
+        code=closure("replace"),
         model=rules.train_masked_lm.output.model,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",

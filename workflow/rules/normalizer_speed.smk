@@ -9,7 +9,7 @@ SPEED_TABLE = f"{SPEED_AT}/speed.csv"
 
 rule speed_corpus:
     input:
-        code=modules("corpora/parallel", "corpora/translations", "corpora/sources"),
+        code=closure("parallel-corpus"),
     output:
         train=multiext(f"{SPEED_AT}/corpus/train", f".{SPEED_FROM}", f".{SPEED_TO}"),
         valid=multiext(f"{SPEED_AT}/corpus/valid", f".{SPEED_FROM}", f".{SPEED_TO}"),
@@ -28,7 +28,7 @@ rule speed_corpus:
 
 rule speed_binarize:
     input:
-        code=modules("tasks/translation/data", "corpora/subwords"),
+        code=closure("binarize"),
         corpus=rules.speed_corpus.output,
     output:
         dictionary=f"{SPEED_AT}/data/dict.{SPEED_TO}.txt",
@@ -48,20 +48,7 @@ rule speed_binarize:
 
 rule normalizer_speed:
     input:
-        code=modules(
-            "tasks/translation/speed",
-            "tasks/translation/normalizers",
-            "tasks/translation/model",
-            "tasks/translation/training",
-            "timing",
-            "normalizers",
-            "entmax_rows",
-            "masked_attention",
-            "integrations/control",
-            "integrations/fairseq/attention",
-            "integrations/fairseq/normalizers",
-            "integrations/fairseq/transformer",
-        ),
+        code=closure("normalizer-speed"),
         data=rules.speed_binarize.output,
         references=f"{SPEED_AT}/corpus/test.{SPEED_TO}",
     output:

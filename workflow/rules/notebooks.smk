@@ -123,9 +123,7 @@ wildcard_constraints:
 
 rule figure:
     input:
-        code=PLOTS
-        + modules("results", "fronts", "examples", "paths")
-        + modules("masks/factorized", "masks/reach", "predictors/forms"),
+        code=lambda wildcards: notebook_closure(f"notebooks/{wildcards.figure}.ipynb"),
         notebook="notebooks/{figure}.ipynb",
         data=lambda wildcards: FIGURES[wildcards.figure],
     output:
@@ -149,7 +147,7 @@ rule figure:
 
 rule table:
     input:
-        code=modules("results", "fronts", "paths"),
+        code=lambda wildcards: notebook_closure(f"notebooks/{wildcards.table}.ipynb"),
         notebook="notebooks/{table}.ipynb",
         data=lambda wildcards: TABLES[wildcards.table],
     output:

@@ -3,19 +3,7 @@
 
 rule scaling:
     input:
-        code=modules(
-            "scaling",
-            "timing",
-            "contenders",
-            "masked_attention",
-            "normalizers",
-            "entmax_rows",
-            "block_graph",
-            "chunks",
-            "predictors/blocks",
-            "masks/fixed_blocks",
-        ),
-        kernels=KERNELS,
+        code=closure("scaling"),
     output:
         f"{RESULTS}/scaling.csv",
     log:

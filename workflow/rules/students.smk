@@ -3,7 +3,7 @@
 
 rule project:
     input:
-        code=modules("projections"),
+        code=closure("project"),
         graphs=per_layer(f"{RESULTS}/{{task}}/graphs/train/layer{{layer}}.safetensors"),
     output:
         directory(f"{RESULTS}/{{task}}/projections/seed{{seed}}"),
@@ -20,9 +20,7 @@ rule project:
 
 rule cluster:
     input:
-        code=modules(
-            "centroids", "grids", "predictors/clustering", "predictors/routing"
-        ),
+        code=closure("cluster"),
         graphs=per_layer(f"{RESULTS}/{{task}}/graphs/train/layer{{layer}}.safetensors"),
         projections=rules.project.output,
     output:
@@ -41,7 +39,7 @@ rule cluster:
 
 rule sweep:
     input:
-        code=[*modules("sweep", "counting", "grids"), *PREDICTORS],
+        code=closure("sweep"),
         graphs=per_layer(f"{RESULTS}/{{task}}/graphs/valid/layer{{layer}}.safetensors"),
         projections=rules.project.output,
         centroids=rules.cluster.output,

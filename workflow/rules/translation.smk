@@ -14,7 +14,7 @@ wildcard_constraints:
 
 rule parallel_corpus:
     input:
-        code=modules("corpora/parallel", "corpora/translations", "corpora/sources"),
+        code=closure("parallel-corpus"),
     output:
         train=multiext(f"{PAIR}/corpus/train", ".{source}", ".{target}"),
         valid=multiext(f"{PAIR}/corpus/valid", ".{source}", ".{target}"),
@@ -33,7 +33,7 @@ rule parallel_corpus:
 
 rule binarize:
     input:
-        code=modules("tasks/translation/data", "corpora/subwords"),
+        code=closure("binarize"),
         corpus=rules.parallel_corpus.output,
         like=f"{PAIR}/pretraining/data/codes.bpe" if FIRST else [],
     output:
@@ -59,21 +59,7 @@ rule binarize:
 
 rule train_translation:
     input:
-        code=modules(
-            "tasks/translation/training",
-            "normalizers",
-            "entmax_rows",
-            "masked_attention",
-            "integrations/control",
-            "integrations/fairseq/attention",
-            "integrations/fairseq/normalizers",
-            "integrations/fairseq/transformer",
-            "integrations/forms",
-            "predictors/draws",
-            "predictors/forms",
-            "predictors/rows",
-            "predictors/topk",
-        ),
+        code=closure("train-translation"),
         data=rules.binarize.output,
         initial=f"{PAIR}/pretraining/model/model.pt" if FIRST else [],
     output:
@@ -114,7 +100,7 @@ if FIRST:
 
     use rule binarize as pretraining_binarize with:
         input:
-            code=modules("tasks/translation/data", "corpora/subwords"),
+            code=rules.binarize.input.code,
             corpus=rules.pretraining_corpus.output,
             like=[],
         output:
@@ -149,7 +135,7 @@ if FIRST:
 
 rule extract_decoder:
     input:
-        code=modules("graphs", "tasks/translation/evaluation"),
+        code=closure("extract-decoder"),
         model=rules.train_translation.output.model,
         data=rules.binarize.output,
     output:
@@ -177,15 +163,7 @@ rule extract_decoder:
 
 rule decode:
     input:
-        code=[
-            *modules(
-                "tasks/translation/evaluation",
-                "tasks/translation/model",
-                "tasks/translation/predicted",
-                "grids",
-            ),
-            *PREDICTORS,
-        ],
+        code=closure("decode"),
         model=rules.train_translation.output.model,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
@@ -216,7 +194,7 @@ rule decode:
 
 rule bleu:
     input:
-        code=modules("tasks/translation/evaluation", "tasks/translation/model"),
+        code=closure("bleu"),
         model=rules.train_translation.output.model,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
