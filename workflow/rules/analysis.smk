@@ -39,3 +39,10 @@ rule tags:
         "replicate tags $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --clusters {params.clusters} --output {output} 2>&1 | tee {log}"
+
+
+FIGURES["sparsefinder/fig05_coreference"] = (
+    SENTENCES + SWEEPS + [f"{MASKED_LM}/coreference.csv"]
+)
+FIGURES["sparsefinder/fig06_parts_of_speech"] = [f"{MASKED_LM}/tags.csv"]
+MEASURED += [f"{MASKED_LM}/coreference.csv", f"{MASKED_LM}/tags.csv"]

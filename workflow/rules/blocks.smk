@@ -104,3 +104,13 @@ rule time_blocks:
         " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
         " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
         " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed} --output {output} 2>&1 | tee {log}"
+
+
+BLOCK_TABLES = expand(
+    [f"{SIZE}/evaluated/seed{{seed}}.csv", f"{SIZE}/timed.csv"],
+    size=BLOCKS["sizes"],
+    seed=SEEDS,
+)
+FIGURES["sparsefinder/fig07_efficient"] = BLOCK_TABLES
+FIGURES["sparsefinder/fig13_efficient_blocks"] = BLOCK_TABLES
+MEASURED += BLOCK_TABLES

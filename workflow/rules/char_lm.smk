@@ -70,3 +70,33 @@ rule character_baselines:
         "../../environment.yml"
     shell:
         "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} 2>&1 | tee {log}"
+
+
+CHARACTER_LOGS, CHARACTER_TABLES = (
+    expand(
+        f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{name}.csv",
+        corpus=CHAR_LM["corpora"],
+        model=CHAR_LM["models"],
+        seed=CHAR_LM["seeds"],
+    )
+    for name in ("log", "measured")
+)
+TEXTS = expand(
+    [f"{CHARACTERS}/baselines.csv", f"{CHARACTERS}/text/corpus.json"],
+    corpus=CHAR_LM["corpora"],
+)
+
+FIGURES["extremely_sparse/table4_spans"] = [
+    *CHARACTER_LOGS,
+    "config/published/extremely_sparse_table4.csv",
+]
+TABLES["extremely_sparse/table3_characters"] = [
+    *CHARACTER_TABLES,
+    *TEXTS,
+    "config/published/extremely_sparse_table3.csv",
+]
+TABLES["explicit_sparse/table23_characters"] = [
+    *CHARACTER_TABLES,
+    "config/published/extremely_sparse_table3.csv",
+]
+MEASURED += CHARACTER_LOGS + CHARACTER_TABLES

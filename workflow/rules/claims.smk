@@ -20,3 +20,6 @@ rule claims:
         scale="--at-paper-scale" if PROFILE == "paper" else "",
     shell:
         "replicate claims --published {input.claims} --results $(dirname {output}) {params.scale} --output {output} 2>&1 | tee {log}"
+
+
+TABLES["claims"] = [f"{RESULTS}/claims.csv"]

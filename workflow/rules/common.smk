@@ -25,6 +25,10 @@ TASKS = {f"translation/{pair}": config["translation"] for pair in PAIRS}
 if "masked_lm" in config:
     TASKS["masked_lm"] = config["masked_lm"]
 
+# Each stage says here which notebooks read what it has made: those that draw the figure of their name, and the others. The
+# ledger of claims is tested on what was measured.
+FIGURES, TABLES, MEASURED = {}, {}, []
+
 
 wildcard_constraints:
     task="|".join(TASKS) or "none",

@@ -1,7 +1,5 @@
 """From a corpus to sequences of subword ids."""
 
-SETTINGS = config["masked_lm"]
-
 
 rule corpus:
     input:

@@ -13,12 +13,6 @@ FORM_FILES = [
     "cross_attention.csv",
     "map.safetensors",
 ]
-FORM_MEASURED = [
-    f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}.csv"
-    for unit, section, pair, number, cells in form_jobs(FORMS)
-    for cell in cells
-    for table in ("measured", "cross_attention")
-]
 
 
 wildcard_constraints:
@@ -107,3 +101,29 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
             "replicate train-forms --data {input.data} {params.languages} {params.cells}"
             " --references {input.corpus}/test.{params.target} {params.alignment} --beam {params.beam} --words {params.words}"
             " --architecture {params.architecture:q} --training {params.training:q} --output $(dirname {input.data}) 2>&1 | tee {log}"
+
+
+FORM_MEASURED = {
+    unit: [
+        f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}.csv"
+        for one, section, pair, number, cells in form_jobs(FORMS)
+        for cell in cells
+        for table in ("measured", "cross_attention")
+        if one == unit
+    ]
+    for unit in FORMS
+}
+if "sentences" in FORMS:
+    FIGURES["explicit_sparse/fig27_budget"] = FORM_MEASURED["sentences"]
+    FIGURES["explicit_sparse/fig33_maps"] = FORM_MEASURED["sentences"]
+    TABLES["explicit_sparse/tables_translation"] = FORM_MEASURED["sentences"]
+    TABLES["extremely_sparse/table1_sentences"] = [
+        *FORM_MEASURED["sentences"],
+        "config/published/extremely_sparse_table1.csv",
+    ]
+if "documents" in FORMS:
+    TABLES["extremely_sparse/table2_documents"] = [
+        *FORM_MEASURED["documents"],
+        "config/published/extremely_sparse_table2.csv",
+    ]
+MEASURED += [path for paths in FORM_MEASURED.values() for path in paths]

@@ -1,8 +1,12 @@
 """The masked language model: training, perplexity, its attention graphs, and evaluation under predicted graphs."""
 
+SETTINGS = config["masked_lm"]
 MASKED_LM_LAYERS = layers("masked_lm")
 # Of the cores: a small model gains little from the others, and other jobs do.
 HALF = max(1, workflow.cores // 2)
+
+
+include: "corpus.smk"
 
 
 rule train_masked_lm:
@@ -116,3 +120,32 @@ rule replace:
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens}"
         " --masking {params.masking:q} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
+
+
+SWEEPS = measured("masked_lm", "sweep/seed{seed}.parquet")
+REPLACED = measured("masked_lm", "replaced/seed{seed}.csv")
+GRAPHS = [
+    *measured("masked_lm", "graphs/{split}/layer{layer}.safetensors"),
+    *measured("masked_lm", "projections/seed{seed}"),
+    *measured("masked_lm", "centroids/seed{seed}"),
+]
+SENTENCES = GRAPHS + measured("masked_lm", "tokens/{split}.safetensors")
+TRAINING = [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"]
+
+FIGURES["00_patterns"] = GRAPHS
+FIGURES["extremely_sparse/fig01_selection"] = SENTENCES
+FIGURES["extremely_sparse/fig02_pipeline"] = SENTENCES
+FIGURES["extremely_sparse/fig03_forms"] = SENTENCES
+FIGURES["sparsefinder/fig01_method"] = SENTENCES
+FIGURES["sparsefinder/fig04_tradeoff"] = SWEEPS + REPLACED
+FIGURES["sparsefinder/fig10_heads"] = SWEEPS
+TABLES["sparsefinder/tables_masked_lm"] = SWEEPS + GRAPHS + TRAINING
+MEASURED += SWEEPS + REPLACED
+
+
+include: "analysis.smk"
+
+
+if "blocks" in SETTINGS:
+
+    include: "blocks.smk"

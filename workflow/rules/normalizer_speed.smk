@@ -76,3 +76,7 @@ rule normalizer_speed:
     shell:
         "replicate normalizer-speed --data $(dirname {input.data[0]}) {params.pair} --references {input.references}"
         " --words {params.words} --settings {params.settings:q} --seed {params.seed} --output {output.table} 2>&1 | tee {log}"
+
+
+TABLES["explicit_sparse/table25_speed"] = [SPEED_TABLE, f"{SPEED_AT}/speed.json"]
+MEASURED += [SPEED_TABLE]

@@ -19,3 +19,6 @@ rule scaling:
         seed=config["seed"],
     shell:
         "replicate scaling --settings {params.settings:q} --threads {threads} --seed {params.seed} --output {output} 2>&1 | tee {log}"
+
+
+FIGURES["sparsefinder/scaling"] = [f"{RESULTS}/scaling.csv"]

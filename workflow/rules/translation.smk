@@ -215,3 +215,24 @@ rule bleu:
     shell:
         "replicate bleu --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
         " --beam {params.beam} --words {params.words} --output {output.table} --hypotheses {output.hypotheses} 2>&1 | tee {log}"
+
+
+OF_PAIR = {
+    pair: [
+        *measured(f"translation/{pair}", "sweep/seed{seed}.parquet"),
+        *measured(f"translation/{pair}", "replaced/seed{seed}.csv"),
+        f"{TRANSLATION}/{pair}/bleu.csv",
+    ]
+    for pair in PAIRS
+}
+# Which pairs there are, a notebook sees from what was measured: so each one waits for all of them.
+EVERY_PAIR = [path for paths in OF_PAIR.values() for path in paths]
+
+FIGURES["sparsefinder/fig02_translation"] = EVERY_PAIR
+FIGURES["sparsefinder/fig03_maps"] = EVERY_PAIR
+FIGURES["sparsefinder/fig08_heads"] = EVERY_PAIR
+FIGURES["sparsefinder/fig09_heads"] = EVERY_PAIR
+FIGURES["sparsefinder/fig11_maps"] = EVERY_PAIR
+FIGURES["sparsefinder/fig12_maps"] = EVERY_PAIR
+TABLES["sparsefinder/tables_translation"] = EVERY_PAIR
+MEASURED += EVERY_PAIR
