@@ -34,7 +34,7 @@ lint: env
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile workflow
-	snakemake --lint
+	python workflow/scripts/lint.py
 
 lab: env
 	jupyter lab notebooks

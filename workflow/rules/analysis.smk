@@ -14,8 +14,6 @@ rule coreference:
         f"{MASKED_LM}/coreference.csv",
     log:
         f"{RESULTS}/logs/coreference.log",
-    conda:
-        "../../environment.yml"
     shell:
         "replicate coreference $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens} --output {output} 2>&1 | tee {log}"
 
@@ -31,8 +29,6 @@ rule tags:
         f"{MASKED_LM}/tags.csv",
     log:
         f"{RESULTS}/logs/tags.log",
-    conda:
-        "../../environment.yml"
     params:
         clusters=SETTINGS["tag_clusters"],
     shell:

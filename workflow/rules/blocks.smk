@@ -34,8 +34,6 @@ rule fit_blocks:
         ),
     log:
         f"{BLOCK_LOGS}/fit_seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     params:
         settings=json.dumps(SETTINGS["projection"]),
         blocks=FITTED,
@@ -58,8 +56,6 @@ rule evaluate_blocks:
         f"{SIZE}/evaluated/seed{{seed}}.csv",
     log:
         f"{BLOCK_LOGS}/evaluate_seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
@@ -89,8 +85,6 @@ rule time_blocks:
         f"{SIZE}/timed.csv",
     log:
         f"{BLOCK_LOGS}/time.log",
-    conda:
-        "../../environment.yml"
     threads: workflow.cores
     resources:
         gpu=1,

@@ -22,8 +22,6 @@ rule characters:
         summary=f"{CHARACTERS}/text/corpus.json",
     log:
         f"{CHAR_LM_LOGS}/characters.log",
-    conda:
-        "../../environment.yml"
     params:
         source=lambda wildcards: json.dumps(CHAR_LM["corpora"][wildcards.corpus]),
     shell:
@@ -41,8 +39,6 @@ rule train_characters:
         summary=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/training.json",
     log:
         f"{CHAR_LM_LOGS}/train_{{model}}_seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
@@ -66,8 +62,6 @@ rule character_baselines:
         f"{CHARACTERS}/baselines.csv",
     log:
         f"{CHAR_LM_LOGS}/baselines.log",
-    conda:
-        "../../environment.yml"
     shell:
         "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} 2>&1 | tee {log}"
 

@@ -14,8 +14,6 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
-    conda:
-        "../../environment.yml"
     params:
         scale="--at-paper-scale" if PROFILE == "paper" else "",
     shell:

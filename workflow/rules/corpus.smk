@@ -9,8 +9,6 @@ rule corpus:
         valid=f"{MASKED_LM}/corpus/valid.parquet",
     log:
         f"{RESULTS}/logs/masked_lm/corpus.log",
-    conda:
-        "../../environment.yml"
     params:
         source=json.dumps(SETTINGS["corpus"]),
         splits=" ".join(f"--split {split}" for split in SPLITS),
@@ -28,8 +26,6 @@ rule tokenize:
         tokenizer=f"{MASKED_LM}/tokenizer/tokenizer.json",
     log:
         f"{RESULTS}/logs/masked_lm/tokenize.log",
-    conda:
-        "../../environment.yml"
     params:
         length=SETTINGS["length"],
         tokenizer=" ".join(
@@ -48,8 +44,6 @@ rule unseen_corpus:
         f"{MASKED_LM}/unseen/{{name}}/corpus/valid.parquet",
     log:
         f"{RESULTS}/logs/masked_lm/unseen_corpus/{{name}}.log",
-    conda:
-        "../../environment.yml"
     params:
         source=lambda wildcards: json.dumps(SETTINGS["unseen"][wildcards.name]),
     shell:
@@ -65,8 +59,6 @@ rule tokenize_unseen:
         f"{MASKED_LM}/unseen/{{name}}/tokens/valid.safetensors",
     log:
         f"{RESULTS}/logs/masked_lm/tokenize_unseen/{{name}}.log",
-    conda:
-        "../../environment.yml"
     params:
         length=SETTINGS["length"],
     shell:

@@ -28,8 +28,6 @@ rule form_corpus:
         corpus=directory(f"{FORM_DATA}/corpus"),
     log:
         f"{FORM_LOGS}/corpus.log",
-    conda:
-        "../../environment.yml"
     params:
         corpus=lambda wildcards: corpus_of(FORMS[wildcards.unit], wildcards),
         splits="--split train --split valid --split test",
@@ -51,8 +49,6 @@ rule form_binarize:
         data=directory(f"{FORM_DATA}/data"),
     log:
         f"{FORM_LOGS}/binarize.log",
-    conda:
-        "../../environment.yml"
     params:
         splits="--split train --split valid --split test",
         words=lambda wildcards: FORMS[wildcards.unit]["words"],
@@ -80,8 +76,6 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
             ),
         log:
             f"{RESULTS}/logs/forms/{unit}/{pair}/train_{number}.log",
-        conda:
-            "../../environment.yml"
         resources:
             gpu=1,
         params:

@@ -23,8 +23,6 @@ rule train_masked_lm:
         f"{RESULTS}/logs/masked_lm/train.log",
     # The longest chain of jobs hangs on this one.
     priority: 2
-    conda:
-        "../../environment.yml"
     threads: HALF
     resources:
         gpu=1,
@@ -58,8 +56,6 @@ rule perplexity:
         ),
     log:
         f"{RESULTS}/logs/masked_lm/perplexity.log",
-    conda:
-        "../../environment.yml"
     threads: HALF
     params:
         names=" ".join(f"--name {name}" for name in ["held-out", *SETTINGS["unseen"]]),
@@ -81,8 +77,6 @@ rule extract:
         ),
     log:
         f"{RESULTS}/logs/masked_lm/extract/{{split}}.log",
-    conda:
-        "../../environment.yml"
     threads: HALF
     resources:
         gpu=1,
@@ -106,8 +100,6 @@ rule replace:
         f"{MASKED_LM}/replaced/seed{{seed}}.csv",
     log:
         f"{RESULTS}/logs/masked_lm/replace/seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:

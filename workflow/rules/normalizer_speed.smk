@@ -16,8 +16,6 @@ rule speed_corpus:
         test=multiext(f"{SPEED_AT}/corpus/test", f".{SPEED_FROM}", f".{SPEED_TO}"),
     log:
         f"{SPEED_LOGS}/corpus.log",
-    conda:
-        "../../environment.yml"
     params:
         corpus=json.dumps(next(iter(SPEED["corpus"].values()))),
         languages=f"--language {SPEED_FROM} --language {SPEED_TO}",
@@ -35,8 +33,6 @@ rule speed_binarize:
         test=f"{SPEED_AT}/data/test.{SPEED_FROM}-{SPEED_TO}.{SPEED_TO}.bin",
     log:
         f"{SPEED_LOGS}/binarize.log",
-    conda:
-        "../../environment.yml"
     params:
         pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
         words=SPEED["words"],
@@ -56,8 +52,6 @@ rule normalizer_speed:
         run=f"{SPEED_AT}/speed.json",
     log:
         f"{SPEED_LOGS}/speed.log",
-    conda:
-        "../../environment.yml"
     # All of them, and so nothing runs beside what is timed.
     threads: workflow.cores
     resources:

@@ -24,8 +24,6 @@ rule figure:
         print=f"{RESULTS}/figures/{{figure}}.pdf",
     log:
         f"{RESULTS}/logs/notebooks/{{figure}}.log",
-    conda:
-        "../../environment.yml"
     params:
         profile=PROFILE,
     shell:
@@ -41,8 +39,6 @@ rule table:
         f"{RESULTS}/notebooks/{{table}}.ipynb",
     log:
         f"{RESULTS}/logs/notebooks/{{table}}.log",
-    conda:
-        "../../environment.yml"
     params:
         profile=PROFILE,
     shell:

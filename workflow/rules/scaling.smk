@@ -8,8 +8,6 @@ rule scaling:
         f"{RESULTS}/scaling.csv",
     log:
         f"{RESULTS}/logs/scaling.log",
-    conda:
-        "../../environment.yml"
     # All of them, and so nothing runs beside what is timed.
     threads: workflow.cores
     resources:

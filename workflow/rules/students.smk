@@ -9,8 +9,6 @@ rule project:
         directory(f"{RESULTS}/{{task}}/projections/seed{{seed}}"),
     log:
         f"{RESULTS}/logs/{{task}}/project/seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     params:
         settings=setting("projection"),
     shell:
@@ -27,8 +25,6 @@ rule cluster:
         directory(f"{RESULTS}/{{task}}/centroids/seed{{seed}}"),
     log:
         f"{RESULTS}/logs/{{task}}/cluster/seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     params:
         methods=setting("methods"),
         points=setting("cluster_points"),
@@ -47,8 +43,6 @@ rule sweep:
         f"{RESULTS}/{{task}}/sweep/seed{{seed}}.parquet",
     log:
         f"{RESULTS}/logs/{{task}}/sweep/seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     params:
         methods=setting("methods"),
         windows=lambda wildcards: windows(TASKS[wildcards.task]["windows"]),

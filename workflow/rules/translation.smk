@@ -21,8 +21,6 @@ rule parallel_corpus:
         test=multiext(f"{PAIR}/corpus/test", ".{source}", ".{target}"),
     log:
         f"{MT_LOGS}/corpus.log",
-    conda:
-        "../../environment.yml"
     params:
         corpus=lambda wildcards: corpus_of(MT, wildcards),
         splits="--split train --split valid --split test",
@@ -43,8 +41,6 @@ rule binarize:
         test=f"{PAIR}/data/test.{{source}}-{{target}}.{{target}}.bin",
     log:
         f"{MT_LOGS}/binarize.log",
-    conda:
-        "../../environment.yml"
     params:
         splits="--split train --split valid --split test",
         words=MT["words"],
@@ -69,8 +65,6 @@ rule train_translation:
     log:
         f"{MT_LOGS}/train.log",
     priority: 1
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
@@ -147,8 +141,6 @@ rule extract_decoder:
         text=f"{PAIR}/graphs/{{split}}/sentences.parquet",
     log:
         f"{MT_LOGS}/extract_{{split}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
@@ -173,8 +165,6 @@ rule decode:
         f"{PAIR}/replaced/seed{{seed}}.csv",
     log:
         f"{MT_LOGS}/decode_seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
@@ -205,8 +195,6 @@ rule bleu:
         hypotheses=f"{PAIR}/hypotheses.txt",
     log:
         f"{MT_LOGS}/bleu.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
