@@ -18,14 +18,7 @@ include: "workflow/rules/students.smk"
 
 
 # The sections that the profile has.
-for section in (
-    "masked_lm",
-    "translation",
-    "char_lm",
-    "forms",
-    "normalizer_speed",
-    "scaling",
-):
+for section in "masked_lm translation char_lm forms normalizer_speed scaling".split():
     if section in config:
 
         include: f"workflow/rules/{section}.smk"
@@ -39,4 +32,5 @@ rule all:
     default_target: True
     input:
         NOTEBOOKS,
+        PICTURES,
         f"{RESULTS}/claims.csv",

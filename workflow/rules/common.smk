@@ -28,6 +28,8 @@ if "masked_lm" in config:
 # Each stage says here which notebooks read what it has made: those that draw the figure of their name, and the others. The
 # ledger of claims is tested on what was measured.
 FIGURES, TABLES, MEASURED = {}, {}, []
+# Where one notebook draws several figures: the notebook of each, named after the first of them, and what it is told.
+DRAWN_BY, TOLD = {}, {}
 
 
 wildcard_constraints:
@@ -105,6 +107,11 @@ def per_layer(pattern):
     return lambda wildcards: expand(
         pattern, layer=layers(wildcards.task), **dict(wildcards.items())
     )
+
+
+def notebook(name):
+    """The notebook that draws a figure or shows a table."""
+    return f"notebooks/{DRAWN_BY.get(name, name)}.ipynb"
 
 
 def measured(task, kind):

@@ -1,6 +1,9 @@
 """Every table and figure is a notebook, run by papermill on what the other stages have measured."""
 
 NOTEBOOKS = expand(f"{RESULTS}/notebooks/{{name}}.ipynb", name=[*FIGURES, *TABLES])
+PICTURES = expand(
+    f"{RESULTS}/figures/{{figure}}.{{format}}", figure=FIGURES, format=["svg", "pdf"]
+)
 
 
 wildcard_constraints:
@@ -10,8 +13,8 @@ wildcard_constraints:
 
 rule figure:
     input:
-        code=lambda wildcards: notebook_closure(f"notebooks/{wildcards.figure}.ipynb"),
-        notebook="notebooks/{figure}.ipynb",
+        code=lambda wildcards: notebook_closure(notebook(wildcards.figure)),
+        notebook=lambda wildcards: notebook(wildcards.figure),
         data=lambda wildcards: FIGURES[wildcards.figure],
     output:
         notebook=f"{RESULTS}/notebooks/{{figure}}.ipynb",
@@ -26,14 +29,18 @@ rule figure:
         f"{RESULTS}/logs/notebooks/{{figure}}.log",
     params:
         profile=PROFILE,
+        told=lambda wildcards: " ".join(
+            f"-p {name} {value}"
+            for name, value in TOLD.get(wildcards.figure, {}).items()
+        ),
     shell:
-        "papermill --no-progress-bar {input.notebook} {output.notebook} -p profile {params.profile} 2>&1 | tee {log}"
+        "papermill --no-progress-bar {input.notebook} {output.notebook} -p profile {params.profile} {params.told} 2>&1 | tee {log}"
 
 
 rule table:
     input:
-        code=lambda wildcards: notebook_closure(f"notebooks/{wildcards.table}.ipynb"),
-        notebook="notebooks/{table}.ipynb",
+        code=lambda wildcards: notebook_closure(notebook(wildcards.table)),
+        notebook=lambda wildcards: notebook(wildcards.table),
         data=lambda wildcards: TABLES[wildcards.table],
     output:
         f"{RESULTS}/notebooks/{{table}}.ipynb",
