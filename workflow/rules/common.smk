@@ -1,15 +1,9 @@
 """Paths and lists that several stages share."""
 
 import json
-import os
 from itertools import product
 
 from workflow.closure import closure, notebook_closure
-
-# glibc gives the memory of large tensors back to the system and takes it anew, page by page, in every step: a quarter of the time
-# of training a small model on a CPU. Jobs inherit this; other systems ignore it.
-os.environ.setdefault("MALLOC_MMAP_MAX_", "0")
-os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**40))
 
 PROFILE = config["profile"]
 RESULTS = f"results/{PROFILE}"
