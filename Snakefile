@@ -34,3 +34,5 @@ rule all:
         NOTEBOOKS,
         PICTURES,
         f"{RESULTS}/claims.csv",
+    message:
+        "All notebooks have run"

@@ -14,8 +14,10 @@ rule coreference:
         f"{MASKED_LM}/coreference.csv",
     log:
         f"{RESULTS}/logs/coreference.log",
+    message:
+        "Find heads that attend to coreferent tokens"
     shell:
-        "replicate coreference $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens} --output {output} 2>&1 | tee {log}"
+        "replicate coreference $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens} --output {output} > {log} 2>&1"
 
 
 rule tags:
@@ -31,10 +33,12 @@ rule tags:
         f"{RESULTS}/logs/tags.log",
     params:
         clusters=SETTINGS["tag_clusters"],
+    message:
+        "Count the parts of speech in clusters"
     shell:
         "replicate tags $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
-        " --clusters {params.clusters} --output {output} 2>&1 | tee {log}"
+        " --clusters {params.clusters} --output {output} > {log} 2>&1"
 
 
 FIGURES["sparsefinder/fig05_coreference"] = (

@@ -38,10 +38,12 @@ rule fit_blocks:
         settings=json.dumps(SETTINGS["projection"]),
         blocks=FITTED,
         points=SETTINGS["cluster_points"],
+    message:
+        "Learn projections and centroids of blocks of {wildcards.size}, seed {wildcards.seed}"
     shell:
         "replicate fit-blocks $(printf ' --graphs %s' {input.graphs}) --block-size {wildcards.size}"
         " --settings {params.settings:q} --blocks {params.blocks:q} --points {params.points} --seed {wildcards.seed}"
-        " --output $(dirname $(dirname {output.projections[0]})) 2>&1 | tee {log}"
+        " --output $(dirname $(dirname {output.projections[0]})) > {log} 2>&1"
 
 
 rule evaluate_blocks:
@@ -61,11 +63,13 @@ rule evaluate_blocks:
     params:
         blocks=CHOSEN,
         masking=json.dumps(SETTINGS["evaluation"]),
+    message:
+        "Evaluate the masked language model under predicted blocks of {wildcards.size}, seed {wildcards.seed}"
     shell:
         "replicate evaluate-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
         " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
         " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
-        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
+        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} > {log} 2>&1"
 
 
 # Alone on the machine: it takes every core.
@@ -93,11 +97,13 @@ rule time_blocks:
         masking=json.dumps(SETTINGS["evaluation"]),
         repeats=BLOCKS["repeats"],
         seed=SEEDS[0],
+    message:
+        "Time blocks of {wildcards.size}"
     shell:
         "replicate time-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
         " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
         " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
-        " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed} --output {output} 2>&1 | tee {log}"
+        " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed} --output {output} > {log} 2>&1"
 
 
 BLOCK_TABLES = expand(

@@ -24,8 +24,10 @@ rule characters:
         f"{CHAR_LM_LOGS}/characters.log",
     params:
         source=lambda wildcards: json.dumps(CHAR_LM["corpora"][wildcards.corpus]),
+    message:
+        "Write or read the text {wildcards.corpus}"
     shell:
-        "replicate characters --source {params.source:q} --output $(dirname {output.summary}) 2>&1 | tee {log}"
+        "replicate characters --source {params.source:q} --output $(dirname {output.summary}) > {log} 2>&1"
 
 
 rule train_characters:
@@ -48,10 +50,12 @@ rule train_characters:
         ),
         recipe=json.dumps(CHAR_LM["recipe"]),
         rows=json.dumps(CHAR_LM["rows"]),
+    message:
+        "Train {wildcards.model} on {wildcards.corpus}, seed {wildcards.seed}"
     shell:
         "replicate train-characters --text $(dirname {input.text[0]}) --settings {params.settings:q}"
         " --recipe {params.recipe:q} --rows {params.rows:q} --seed {wildcards.seed}"
-        " --output $(dirname {output.model}) 2>&1 | tee {log}"
+        " --output $(dirname {output.model}) > {log} 2>&1"
 
 
 rule character_baselines:
@@ -62,8 +66,10 @@ rule character_baselines:
         f"{CHARACTERS}/baselines.csv",
     log:
         f"{CHAR_LM_LOGS}/baselines.log",
+    message:
+        "Measure n-grams of {wildcards.corpus}"
     shell:
-        "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} 2>&1 | tee {log}"
+        "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} > {log} 2>&1"
 
 
 CHARACTER_LOGS, CHARACTER_TABLES = (

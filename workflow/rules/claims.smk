@@ -16,8 +16,10 @@ rule claims:
         f"{RESULTS}/logs/claims.log",
     params:
         scale="--at-paper-scale" if PROFILE == "paper" else "",
+    message:
+        "Test the claims of the papers"
     shell:
-        "replicate claims --published {input.claims} --results $(dirname {output}) {params.scale} --output {output} 2>&1 | tee {log}"
+        "replicate claims --published {input.claims} --results $(dirname {output}) {params.scale} --output {output} > {log} 2>&1"
 
 
 TABLES["claims"] = [f"{RESULTS}/claims.csv"]

@@ -12,8 +12,10 @@ rule corpus:
     params:
         source=json.dumps(SETTINGS["corpus"]),
         splits=" ".join(f"--split {split}" for split in SPLITS),
+    message:
+        "Write or read the corpus"
     shell:
-        "replicate corpus --source {params.source:q} {params.splits} --tag valid --output $(dirname {output.train}) 2>&1 | tee {log}"
+        "replicate corpus --source {params.source:q} {params.splits} --tag valid --output $(dirname {output.train}) > {log} 2>&1"
 
 
 rule tokenize:
@@ -32,9 +34,11 @@ rule tokenize:
             f"--{key.replace('_', '-')} {value}"
             for key, value in SETTINGS["tokenizer"].items()
         ),
+    message:
+        "Cut the corpus into subwords"
     shell:
         "replicate tokenize $(printf ' --corpus %s' {input.corpus:q}) --length {params.length}"
-        " --output $(dirname {output.train}) --tokenizer $(dirname {output.tokenizer}) {params.tokenizer} 2>&1 | tee {log}"
+        " --output $(dirname {output.train}) --tokenizer $(dirname {output.tokenizer}) {params.tokenizer} > {log} 2>&1"
 
 
 rule unseen_corpus:
@@ -46,8 +50,10 @@ rule unseen_corpus:
         f"{RESULTS}/logs/masked_lm/unseen_corpus/{{name}}.log",
     params:
         source=lambda wildcards: json.dumps(SETTINGS["unseen"][wildcards.name]),
+    message:
+        "Read the corpus {wildcards.name}"
     shell:
-        "replicate corpus --source {params.source:q} --split valid --output $(dirname {output}) 2>&1 | tee {log}"
+        "replicate corpus --source {params.source:q} --split valid --output $(dirname {output}) > {log} 2>&1"
 
 
 rule tokenize_unseen:
@@ -61,6 +67,8 @@ rule tokenize_unseen:
         f"{RESULTS}/logs/masked_lm/tokenize_unseen/{{name}}.log",
     params:
         length=SETTINGS["length"],
+    message:
+        "Cut the corpus {wildcards.name} into subwords"
     shell:
         "replicate tokenize --corpus {input.corpus} --length {params.length}"
-        " --output $(dirname {output}) --tokenizer $(dirname {input.tokenizer}) 2>&1 | tee {log}"
+        " --output $(dirname {output}) --tokenizer $(dirname {input.tokenizer}) > {log} 2>&1"

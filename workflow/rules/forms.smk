@@ -36,9 +36,11 @@ rule form_corpus:
             if "block_words" in FORMS[wildcards.unit]
             else "--align test"
         ),
+    message:
+        "Write or read {wildcards.unit} in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
-        " --language {wildcards.target} {params.units} --output {output.corpus} 2>&1 | tee {log}"
+        " --language {wildcards.target} {params.units} --output {output.corpus} > {log} 2>&1"
 
 
 rule form_binarize:
@@ -53,9 +55,11 @@ rule form_binarize:
         splits="--split train --split valid --split test",
         words=lambda wildcards: FORMS[wildcards.unit]["words"],
         merges=lambda wildcards: FORMS[wildcards.unit]["merges"],
+    message:
+        "Cut the {wildcards.unit} in {wildcards.source} and {wildcards.target} into subwords"
     shell:
         "replicate binarize --corpus {input.corpus} --from {wildcards.source} --to {wildcards.target} {params.splits}"
-        " --words {params.words} --merges {params.merges} --output {output.data} 2>&1 | tee {log}"
+        " --words {params.words} --merges {params.merges} --output {output.data} > {log} 2>&1"
 
 
 # A job trains several models if the configuration says so, and each has its own files: so no wildcard can name them.
@@ -91,10 +95,12 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
                 if word_alignment_is_known(section, pair)
                 else ""
             ),
+        message:
+            f"Train {len(cells)} translators of {unit}, {pair}, with their attention forms"
         shell:
             "replicate train-forms --data {input.data} {params.languages} {params.cells}"
             " --references {input.corpus}/test.{params.target} {params.alignment} --beam {params.beam} --words {params.words}"
-            " --architecture {params.architecture:q} --training {params.training:q} --output $(dirname {input.data}) 2>&1 | tee {log}"
+            " --architecture {params.architecture:q} --training {params.training:q} --output $(dirname {input.data}) > {log} 2>&1"
 
 
 FORM_MEASURED = {

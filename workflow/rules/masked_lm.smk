@@ -30,9 +30,11 @@ rule train_masked_lm:
         model=json.dumps(SETTINGS["model"]),
         training=json.dumps(SETTINGS["training"]),
         seed=config["seed"],
+    message:
+        "Train the masked language model"
     shell:
         "replicate train-masked-lm --tokens {input.tokens} --tokenizer $(dirname {input.tokenizer})"
-        " --model {params.model:q} --training {params.training:q} --seed {params.seed} --output $(dirname {output.model}) 2>&1 | tee {log}"
+        " --model {params.model:q} --training {params.training:q} --seed {params.seed} --output $(dirname {output.model}) > {log} 2>&1"
 
 
 rule perplexity:
@@ -60,9 +62,11 @@ rule perplexity:
     params:
         names=" ".join(f"--name {name}" for name in ["held-out", *SETTINGS["unseen"]]),
         masking=json.dumps(SETTINGS["evaluation"]),
+    message:
+        "Measure the perplexity of the masked language model"
     shell:
         "replicate perplexity --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --train-tokens {input.train}"
-        " $(printf ' --tokens %s' {input.tokens:q}) {params.names} --masking {params.masking:q} --output {output} 2>&1 | tee {log}"
+        " $(printf ' --tokens %s' {input.tokens:q}) {params.names} --masking {params.masking:q} --output {output} > {log} 2>&1"
 
 
 rule extract:
@@ -83,9 +87,11 @@ rule extract:
     params:
         sequences=lambda wildcards: SETTINGS["graphs"][wildcards.split],
         seed=config["seed"],
+    message:
+        "Extract attention graphs of the masked language model, {wildcards.split}"
     shell:
         "replicate extract --model $(dirname {input.model}) --tokens {input.tokens} --sequences {params.sequences}"
-        " --seed {params.seed} --output $(dirname {output.layers} | head -1) 2>&1 | tee {log}"
+        " --seed {params.seed} --output $(dirname {output.layers} | head -1) > {log} 2>&1"
 
 
 rule replace:
@@ -107,11 +113,13 @@ rule replace:
         windows=windows(SETTINGS["replaced"]["windows"]),
         global_tokens=SETTINGS["global_tokens"],
         masking=json.dumps(SETTINGS["evaluation"]),
+    message:
+        "Evaluate the masked language model under predicted graphs, seed {wildcards.seed}"
     shell:
         "replicate replace --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --tokens {input.tokens}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens}"
-        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
+        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} > {log} 2>&1"
 
 
 SWEEPS = measured("masked_lm", "sweep/seed{seed}.parquet")

@@ -19,9 +19,11 @@ rule speed_corpus:
     params:
         corpus=json.dumps(next(iter(SPEED["corpus"].values()))),
         languages=f"--language {SPEED_FROM} --language {SPEED_TO}",
+    message:
+        "Write or read the sentences that normalisers are timed on"
     shell:
         "replicate parallel-corpus --source {params.corpus:q} --split train --split valid --split test {params.languages}"
-        " --output $(dirname {output.train[0]}) 2>&1 | tee {log}"
+        " --output $(dirname {output.train[0]}) > {log} 2>&1"
 
 
 rule speed_binarize:
@@ -37,9 +39,11 @@ rule speed_binarize:
         pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
         words=SPEED["words"],
         merges=SPEED["merges"],
+    message:
+        "Cut the sentences that normalisers are timed on into subwords"
     shell:
         "replicate binarize --corpus $(dirname {input.corpus[0]}) {params.pair} --split train --split valid --split test"
-        " --words {params.words} --merges {params.merges} --output $(dirname {output.dictionary}) 2>&1 | tee {log}"
+        " --words {params.words} --merges {params.merges} --output $(dirname {output.dictionary}) > {log} 2>&1"
 
 
 rule normalizer_speed:
@@ -67,9 +71,11 @@ rule normalizer_speed:
             }
         ),
         seed=config["seed"],
+    message:
+        "Time a translator with each normaliser"
     shell:
         "replicate normalizer-speed --data $(dirname {input.data[0]}) {params.pair} --references {input.references}"
-        " --words {params.words} --settings {params.settings:q} --seed {params.seed} --output {output.table} 2>&1 | tee {log}"
+        " --words {params.words} --settings {params.settings:q} --seed {params.seed} --output {output.table} > {log} 2>&1"
 
 
 TABLES["explicit_sparse/table25_speed"] = [SPEED_TABLE, f"{SPEED_AT}/speed.json"]

@@ -33,8 +33,10 @@ rule figure:
             f"-p {name} {value}"
             for name, value in TOLD.get(wildcards.figure, {}).items()
         ),
+    message:
+        "Draw {wildcards.figure}"
     shell:
-        "papermill --no-progress-bar {input.notebook} {output.notebook} -p profile {params.profile} {params.told} 2>&1 | tee {log}"
+        "papermill --no-progress-bar {input.notebook} {output.notebook} -p profile {params.profile} {params.told} > {log} 2>&1"
 
 
 rule table:
@@ -48,5 +50,7 @@ rule table:
         f"{RESULTS}/logs/notebooks/{{table}}.log",
     params:
         profile=PROFILE,
+    message:
+        "Tabulate {wildcards.table}"
     shell:
-        "papermill --no-progress-bar {input.notebook} {output} -p profile {params.profile} 2>&1 | tee {log}"
+        "papermill --no-progress-bar {input.notebook} {output} -p profile {params.profile} > {log} 2>&1"

@@ -15,8 +15,10 @@ rule scaling:
     params:
         settings=json.dumps(config["scaling"]),
         seed=config["seed"],
+    message:
+        "Time attention against its length"
     shell:
-        "replicate scaling --settings {params.settings:q} --threads {threads} --seed {params.seed} --output {output} 2>&1 | tee {log}"
+        "replicate scaling --settings {params.settings:q} --threads {threads} --seed {params.seed} --output {output} > {log} 2>&1"
 
 
 FIGURES["sparsefinder/scaling"] = [f"{RESULTS}/scaling.csv"]

@@ -11,9 +11,11 @@ rule project:
         f"{RESULTS}/logs/{{task}}/project/seed{{seed}}.log",
     params:
         settings=setting("projection"),
+    message:
+        "Learn projections of {wildcards.task}, seed {wildcards.seed}"
     shell:
         "replicate project $(printf ' --graphs %s' {input.graphs}) --settings {params.settings:q} --seed {wildcards.seed}"
-        " --output {output} 2>&1 | tee {log}"
+        " --output {output} > {log} 2>&1"
 
 
 rule cluster:
@@ -28,9 +30,11 @@ rule cluster:
     params:
         methods=setting("methods"),
         points=setting("cluster_points"),
+    message:
+        "Find centroids of {wildcards.task}, seed {wildcards.seed}"
     shell:
         "replicate cluster $(printf ' --graphs %s' {input.graphs}) $(printf ' --projection %s' {input.projections}/*)"
-        " --methods {params.methods:q} --points {params.points} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
+        " --methods {params.methods:q} --points {params.points} --seed {wildcards.seed} --output {output} > {log} 2>&1"
 
 
 rule sweep:
@@ -47,7 +51,9 @@ rule sweep:
         methods=setting("methods"),
         windows=lambda wildcards: windows(TASKS[wildcards.task]["windows"]),
         global_tokens=setting("global_tokens"),
+    message:
+        "Measure recall and sparsity of predicted graphs of {wildcards.task}, seed {wildcards.seed}"
     shell:
         "replicate sweep $(printf ' --graphs %s' {input.graphs}) $(printf ' --projection %s' {input.projections}/*)"
         " $(printf ' --centroids %s' {input.centroids}/*) --methods {params.methods:q} {params.windows}"
-        " --global-tokens {params.global_tokens} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
+        " --global-tokens {params.global_tokens} --seed {wildcards.seed} --output {output} > {log} 2>&1"

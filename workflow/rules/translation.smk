@@ -24,9 +24,11 @@ rule parallel_corpus:
     params:
         corpus=lambda wildcards: corpus_of(MT, wildcards),
         splits="--split train --split valid --split test",
+    message:
+        "Write or read sentences in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
-        " --language {wildcards.target} --output $(dirname {output.train[0]}) 2>&1 | tee {log}"
+        " --language {wildcards.target} --output $(dirname {output.train[0]}) > {log} 2>&1"
 
 
 rule binarize:
@@ -48,9 +50,11 @@ rule binarize:
         like=lambda wildcards, input: (
             f"--like $(dirname {input.like})" if input.like else ""
         ),
+    message:
+        "Cut the sentences in {wildcards.source} and {wildcards.target} into subwords"
     shell:
         "replicate binarize --corpus $(dirname {input.corpus[0]}) --from {wildcards.source} --to {wildcards.target} {params.splits}"
-        " --words {params.words} --merges {params.merges} {params.like} --output $(dirname {output.codes}) 2>&1 | tee {log}"
+        " --words {params.words} --merges {params.merges} {params.like} --output $(dirname {output.codes}) > {log} 2>&1"
 
 
 rule train_translation:
@@ -74,10 +78,12 @@ rule train_translation:
         initial=lambda wildcards, input: (
             f"--initial {input.initial}" if input.initial else ""
         ),
+    message:
+        "Train the translator from {wildcards.source} to {wildcards.target}"
     shell:
         "replicate train-translation --data $(dirname {input.data[0]}) --from {wildcards.source} --to {wildcards.target}"
         " --architecture {params.architecture:q} --training {params.training:q} --seed {params.seed} {params.initial}"
-        " --output $(dirname {output.model}) 2>&1 | tee {log}"
+        " --output $(dirname {output.model}) > {log} 2>&1"
 
 
 if FIRST:
@@ -91,6 +97,8 @@ if FIRST:
         params:
             corpus=lambda wildcards: corpus_of(FIRST, wildcards),
             splits="--split train --split valid",
+        message:
+            "Write or read sentences in {wildcards.source} and {wildcards.target} for the first training"
 
     use rule binarize as pretraining_binarize with:
         input:
@@ -108,6 +116,8 @@ if FIRST:
             words=MT["words"],
             merges=MT["merges"],
             like="",
+        message:
+            "Cut the sentences of the first training, {wildcards.source} to {wildcards.target}, into subwords"
 
     use rule train_translation as pretraining_train with:
         input:
@@ -125,6 +135,8 @@ if FIRST:
             training=json.dumps(FIRST["training"]),
             seed=config["seed"],
             initial="",
+        message:
+            "Train a first translator from {wildcards.source} to {wildcards.target}"
 
 
 rule extract_decoder:
@@ -147,10 +159,12 @@ rule extract_decoder:
         sentences=lambda wildcards: MT["graphs"][wildcards.split],
         shortest=MT["graphs"]["longer_than"],
         seed=config["seed"],
+    message:
+        "Extract the decoder's attention graphs, {wildcards.source} to {wildcards.target}, {wildcards.split}"
     shell:
         "replicate extract-decoder --model {input.model} --data $(dirname {input.data[0]}) --split {wildcards.split}"
         " --sentences {params.sentences} --shortest {params.shortest} --seed {params.seed}"
-        " --output $(dirname {output.text}) 2>&1 | tee {log}"
+        " --output $(dirname {output.text}) > {log} 2>&1"
 
 
 rule decode:
@@ -174,12 +188,14 @@ rule decode:
         words=MT["words"],
         sentences=MT["decoding"]["sentences"],
         beam=MT["decoding"]["beam"],
+    message:
+        "Translate from {wildcards.source} to {wildcards.target} under predicted graphs, seed {wildcards.seed}"
     shell:
         "replicate decode --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
         " --sentences {params.sentences} --beam {params.beam} --words {params.words}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens} --seed {wildcards.seed}"
-        " --output {output} 2>&1 | tee {log}"
+        " --output {output} > {log} 2>&1"
 
 
 rule bleu:
@@ -200,9 +216,11 @@ rule bleu:
     params:
         words=MT["words"],
         beam=MT["decoding"]["beam"],
+    message:
+        "Measure the BLEU of the translator from {wildcards.source} to {wildcards.target}"
     shell:
         "replicate bleu --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
-        " --beam {params.beam} --words {params.words} --output {output.table} --hypotheses {output.hypotheses} 2>&1 | tee {log}"
+        " --beam {params.beam} --words {params.words} --output {output.table} --hypotheses {output.hypotheses} > {log} 2>&1"
 
 
 OF_PAIR = {
