@@ -14,7 +14,7 @@ from transformers import DataCollatorForLanguageModeling, PreTrainedModel, PreTr
 from replication.corpora.ngram import Bigram, unigram_log_probabilities
 from replication.graphs.grids import Member
 from replication.graphs.shards import writing_graphs
-from replication.masked_lm.training import IGNORED, check_length, masked_loss
+from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from sparselib import metrics
 from sparselib.dense_attention import gold_graph
 from sparselib.integrations.huggingface import AttentionControl
