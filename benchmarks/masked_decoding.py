@@ -17,8 +17,8 @@ from fairseq.models.transformer.transformer_legacy import base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
 from replication.storage import hardware
-from replication.translation.predicted import DecoderGraph
 from sparselib.integrations.fairseq.transformer import SparseTransformer, sparse_transformer
+from sparselib.integrations.graphs import PredictedGraph
 from sparselib.predictors import Clustering, Distance, Quantization
 from sparselib.predictors.positional import Nothing
 from sparselib.projections import Projection
@@ -47,13 +47,13 @@ def seconds(model: torch.nn.Module, task: Namespace) -> float:
     return time.perf_counter() - start
 
 
-def graph(predictor) -> DecoderGraph:
+def graph(predictor) -> PredictedGraph:
     generator = torch.Generator().manual_seed(1)
     projections = [
         Projection(torch.randn(HEADS, WIDTH // HEADS, 4, generator=generator) / 8, torch.zeros(HEADS, 4))
         for _ in range(LAYERS)
     ]
-    return DecoderGraph(projections, [predictor] * LAYERS, 3, "first")
+    return PredictedGraph(projections, [predictor] * LAYERS, 3, "first", causal=True)
 
 
 @torch.no_grad()
@@ -76,7 +76,7 @@ def main() -> None:
         times["stock fairseq, softmax"].append(seconds(stock, task))
         for name, restricted in graphs.items():
             control = ours.attention_controls["decoder"]
-            with control.restricted_to(restricted, past_queries=restricted.needs_prefix):
+            with control.restricted_to(restricted):
                 times[name].append(seconds(ours, task))
     base = median(times["entmax, unmasked"][1:])
     print(f"{hardware()}, torch {torch.__version__}")

@@ -38,7 +38,8 @@ def block_sparse_entmax_attention(
     ----------
     q, k, v : Tensor ``[B, H, Q, D]``, ``[B, G, K, D]``, ``[B, G, K, E]``
         G divides H: that many heads of keys and values are shared by H / G heads of queries each. One dtype: float16, bfloat16,
-        float32 or float64; half precision is computed in float32.
+        float32 or float64; half precision is computed in float32. Within ``torch.autocast``, those below float64 are first
+        cast to its dtype, as for PyTorch's own attention.
     block_mask : BlockMask, optional
         Blocks to visit; all without it.
     alpha : float
@@ -70,7 +71,8 @@ def block_sparse_entmax_attention(
     ------
     ValueError
         For shapes, dtypes or devices that do not fit, a block mask of other lengths, NaN or infinite numbers, alpha outside 1
-        to 2, a head dimension above 256, lengths outside 0 to n, and a backend that is unknown or does not fit.
+        to 2, a head dimension above 256, lengths outside 0 to n, scores that overflow (Triton: their rows are NaN) or, for
+        `exact`, are too large to be certified, and a backend that is unknown or does not fit.
     NotImplementedError
         On a device other than CPU and CUDA.
 
@@ -78,7 +80,18 @@ def block_sparse_entmax_attention(
     -----
     Under torch.compile, the numbers in q, k, v and `lengths` are not looked at: NaN gives NaN in the rows that it touches. The
     BlockMask, which checks itself, is built outside of the compiled function.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+    >>> q = torch.randn(1, 2, 100, 16)
+    >>> near = torch.eye(7, dtype=torch.bool).expand(1, 2, 7, 7)
+    >>> output, found = block_sparse_entmax_attention(q, q, q, BlockMask.from_dense(near, 16, 100), certify=True)
+    >>> output.shape, found.rows.shape, round(found.share, 3)
+    (torch.Size([1, 2, 100, 16]), torch.Size([1, 2, 100]), 0.143)
     """
+    q, k, v = _autocast(q, k, v)
     _check_tensors(q, k, v)
     _check_block_mask(block_mask, q, k)
     _check_rules(q, k, causal, lengths)
@@ -93,6 +106,16 @@ def block_sparse_entmax_attention(
         return output, found
     output, tau = run(q, k, v, block_mask, **rules)
     return (output, certificate.certify(q, k, tau, block_mask, **rules)) if certify else output
+
+
+def _autocast(*tensors: Tensor) -> list[Tensor]:
+    """In the dtype of the ``torch.autocast`` of their device, if there is one; float64 stays, as in PyTorch's operators."""
+    return [
+        x.to(torch.get_autocast_dtype(x.device.type))
+        if x.device.type in DEVICES and torch.is_autocast_enabled(x.device.type) and x.dtype in DTYPES[:3]
+        else x
+        for x in tensors
+    ]
 
 
 def _check_tensors(q: Tensor, k: Tensor, v: Tensor) -> None:

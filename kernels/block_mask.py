@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn.attention import flex_attention
 
+from . import flex
 from .checks import fail_shapes, pair
+from .lists import joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +179,11 @@ class BlockMask:
         ------
         ValueError
             If `dense` is not boolean, or its blocks are not those of `length` and `block_size`.
+
+        Examples
+        --------
+        >>> BlockMask.from_dense(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4), 16, 50).density
+        0.25
         """
         if dense.dtype != torch.bool or dense.ndim != 4:
             raise ValueError(f"dense: Bool[B, H, Q_blocks, KV_blocks] expected, got {dense.dtype} {tuple(dense.shape)}")
@@ -219,14 +226,12 @@ class BlockMask:
         )
 
     def to_flex(self) -> flex_attention.BlockMask:
-        """FlexAttention's mask of the same blocks, without a ``mask_mod``: every token of a listed block is seen."""
-        lists = []
-        for counts, indices in self.lists():
-            unused = (
-                self.blocks[1] - indices.shape[-1]
-            )  # FlexAttention takes the width of a row for the number of blocks
-            lists += [counts.int(), torch.nn.functional.pad(indices, (0, unused)).int()]
-        return flex_attention.BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=self.block_size, seq_lengths=self.length)
+        """FlexAttention's mask of the same blocks, all of them *full*, as every token of a listed block is seen.
+
+        Its ``mask_mod`` looks the block of a pair of tokens up, for uncompiled FlexAttention, which reads no list; the compiled
+        one does not call it for full blocks. On another device the mask has to be made there, of ``mask.to(device)``.
+        """
+        return flex.of_full_blocks(*joined(self.lists()), self.to_dense(), self.block_size, self.length)
 
 
 def _listed(counts: Tensor, indices: Tensor) -> Tensor:

@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 EPSILON = torch.finfo(torch.float64).eps
+#: Scores that may be off by more than this do not decide weights: a certificate needs better ones.
+SCORE_RESOLUTION = 2.0**-6
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,29 @@ class KeyBlocks:
         return torch.minimum(ball, box).add_(slack).nan_to_num_(nan=torch.inf)  # NaN: a score overflows float64
 
 
+def score_error(length: Tensor, reach: Tensor, dimension: int, dtype: torch.dtype) -> Tensor:
+    """At most how far a score is from that of exact arithmetic: ``[R, M]`` (Higham 2002, section 3.1).
+
+    Two roundings are those of the factor and of the difference from the threshold, two more a margin.
+
+    Parameters
+    ----------
+    length : float64 Tensor ``[R, M]``
+        Norms of queries, times the factor of the scores.
+    reach : Tensor ``[R]``
+        Largest norm of the keys that a group of queries visits.
+    dtype : torch.dtype
+        In which scores were computed, by IEEE arithmetic: not TF32.
+    """
+    return torch.finfo(dtype).eps * (dimension + 8) / 2 * length * reach[:, None]
+
+
 def threshold_error(length: Tensor, reach: Tensor, keys: Tensor, dimension: int, dtype: torch.dtype) -> Tensor:
     """At most how far a threshold is above that of exact arithmetic on the same keys: ``[R, M]``.
 
     A threshold moves by no more than the largest change of a score, as it is monotone in the scores and moves along with their
-    shift. A score of D products is off by up to ``(D / 2 + 2) * eps * length * reach`` (Higham 2002, section 3.1; the factor
-    and the rounding of the threshold itself included); here 8 times as much, for accumulators that truncate and partial sums.
+    shift. That is :func:`score_error`, the rounding of the threshold itself included; here 8 times as much, for accumulators
+    that truncate and partial sums.
     Given its scores, the threshold is where a sum over `keys` terms is 1. That sum is off by ``(keys / 2 + 8) * eps`` at most,
     and its slope is at least 1, as every term is at most 1 and the root of it that is differentiated no smaller: so the
     threshold is off by no more. Twice that, and 64 terms more for the last steps of a solver.
@@ -91,5 +110,5 @@ def threshold_error(length: Tensor, reach: Tensor, keys: Tensor, dimension: int,
     dtype : torch.dtype
         In which scores and threshold were computed, by IEEE arithmetic: not TF32.
     """
-    scores = 4 * (dimension + 8) * length * reach[:, None]
-    return torch.finfo(dtype).eps * (scores + 2 * (keys[:, None] + 64))
+    scores = 8 * score_error(length, reach, dimension, dtype)
+    return scores + torch.finfo(dtype).eps * 2 * (keys[:, None] + 64)

@@ -4,6 +4,9 @@ The threshold over some of the keys is never above the threshold over all: a key
 was skipped, and whose largest possible score is at most the threshold found without it, holds no edge. Where that is true of
 every skipped block, the threshold and all weights of the row are those of full attention. Softmax (alpha = 1) has no zero
 weights: there a row is certified only if no block was skipped.
+
+All of this is up to rounding, and weights follow from differences of scores: where single precision has no digits left for
+these, among very large scores, no row is certified.
 """
 
 from collections.abc import Callable
@@ -30,8 +33,10 @@ class Certificate:
     Attributes
     ----------
     rows : Bool Tensor ``[B, H, Q]``
-        True where the weights provably are those of full entmax attention; the output then is too, to rounding. False is no
-        proof of the contrary. Rows that may see no key, and are 0, are True.
+        True where the weights provably are those of full entmax attention; the output then is too, to rounding: no score of
+        the row is off by more than 1/64. In float32 that holds while the lengths of query and key, times the scale, make at
+        most 3,640 at D = 64 (``2 ** 18 / (D + 8)``). False is no proof of the contrary. Rows that may see no key, and are 0,
+        are True.
     block_mask : BlockMask, optional
         The blocks that were visited; None if all.
     share : float
@@ -74,12 +79,16 @@ def certify(
     """
     if tau.shape != q.shape[:3]:
         fail_shapes("tau", tau.shape, "q", q.shape)
-    if block_mask is None:
-        return Certificate(torch.ones_like(tau, dtype=torch.bool), None, 1.0, 0)
+    if _without_pairs(q, k):
+        return Certificate(torch.ones_like(tau, dtype=torch.bool), block_mask, 1.0, 0)
+    mask = _blocks(q, k, visited=True) if block_mask is None else block_mask
     with torch.no_grad():
-        pairs = BlockPairs(q, k, block_mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)
-        visited = pairs.visited(block_mask)
-        rows, _ = pairs.judged(pairs.everything, tau, visited)
+        pairs = BlockPairs(q, k, mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)
+        visited = pairs.visited(mask)
+        rows = pairs.resolved(visited)
+        if block_mask is None:
+            return Certificate(pairs.joined(rows), None, 1.0, 0)
+        rows = rows & pairs.judged(pairs.everything, tau, visited)[0]
         return Certificate(pairs.joined(rows), block_mask, pairs.share(visited), 0)
 
 
@@ -115,28 +124,55 @@ def exact(
         Those of the last pass, with its gradients.
     Certificate
         All of its rows are True.
+
+    Raises
+    ------
+    ValueError
+        If scores are too large for the dtype to certify a row at all.
     """
     rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
+    if _without_pairs(q, k):
+        output, tau = attend(q, k, v, block_mask, **rules)
+        return output, tau, certify(q, k, tau, block_mask)
     if alpha == 1:
         output, tau = attend(q, k, v, None, **rules)
-        return output, tau, certify(q, k, tau, None)
-    mask = _nothing(q, k) if block_mask is None else block_mask
+        mask = _blocks(q, k, visited=True)
+        pairs = BlockPairs(q.detach(), k.detach(), mask, **rules)
+        return output, tau, _complete_certificate(pairs, pairs.visited(mask), None, 0)
+    mask = _blocks(q, k, visited=False) if block_mask is None else block_mask
     pairs, rounds = BlockPairs(q.detach(), k.detach(), mask, **rules), 0
     while True:
         output, tau = attend(q, k, v, mask, **rules)
         visited = pairs.visited(mask)
         rows, wanted = pairs.judged(pairs.everything, tau, visited)
         if rows.all():
-            return output, tau, Certificate(pairs.joined(rows), mask, pairs.share(visited), rounds)
+            return output, tau, _complete_certificate(pairs, visited, mask, rounds)
         with torch.no_grad():
             rounds += _complete(visited, rows, wanted, pairs, lambda mask: attend(q, k, v, mask, **rules)[1])
         mask = pairs.block_mask(visited)
 
 
-def _nothing(q: Tensor, k: Tensor) -> BlockMask:
+def _without_pairs(q: Tensor, k: Tensor) -> bool:
+    """Whether there is no query or no key: every row, if there are any, is 0 then."""
+    return 0 in (*q.shape[:3], k.shape[2])
+
+
+def _blocks(q: Tensor, k: Tensor, *, visited: bool) -> BlockMask:
+    """All blocks, or none."""
     length = (q.shape[2], k.shape[2])
-    blocks = torch.zeros(*q.shape[:2], *(-(-n // BLOCK) for n in length), dtype=torch.bool, device=q.device)
+    blocks = torch.full((1, 1, *(-(-n // BLOCK) for n in length)), visited, device=q.device)
     return BlockMask.from_dense(blocks, BLOCK, length)
+
+
+def _complete_certificate(pairs: BlockPairs, visited: Tensor, mask: BlockMask | None, rounds: int) -> Certificate:
+    """That of rows which no skipped block can hold an edge of; refused where scores are too large to say so."""
+    rows = pairs.resolved(visited)
+    if not rows.all():
+        raise ValueError(
+            f"q, k: exact attention in {pairs.dtype} needs scores below {pairs.largest_score():.3g} (length of a query times "
+            "length of a key times scale), and these are larger; float64 resolves larger ones"
+        )
+    return Certificate(pairs.joined(rows), mask, pairs.share(visited) if mask else 1.0, rounds)
 
 
 def _complete(

@@ -9,7 +9,13 @@ from torch import Tensor
 
 
 def fail_shapes(name: str, shape: Sequence, other: str, other_shape: Sequence) -> NoReturn:
-    """Raise the ValueError of two shapes that do not fit."""
+    """Refuse two shapes that do not fit.
+
+    Raises
+    ------
+    ValueError
+        Always.
+    """
     raise ValueError(f"{name} of shape {_spelt(shape)} does not fit {other} of shape {_spelt(other_shape)}")
 
 

@@ -4,6 +4,9 @@ Forward and backward take a chunk of blocks of queries at a time and keep nothin
 is that of the visited blocks, and memory that of the inputs and one chunk. With ``a = 1 / (alpha - 1)`` and
 ``u = ((alpha - 1) * score - tau)_+``, weights are ``p = u ** a``, and the backward pass of a row is
 ``dS = w * (dP - sum(w * dP) / sum(w))`` with ``w = p ** (2 - alpha) = u ** (a - 1)`` (Peters et al. 2019, Prop. 2).
+
+A threshold near a large score has too few digits for u. So it comes in two numbers, itself and the rest that its rounding
+dropped: ``score - tau`` is exact there where u is not 0, and ``score - tau - rest`` has the digits of u.
 """
 
 from dataclasses import dataclass
@@ -16,8 +19,18 @@ from .threshold import threshold
 from .visits import Chunk, Visits
 
 
-def forward(q: Tensor, k: Tensor, v: Tensor, visits: Visits, *, alpha: float, scale: float) -> tuple[Tensor, Tensor]:
-    """Output ``[B, H, Q, E]`` in the dtype of q, and the threshold of each query ``[B, H, Q]``, infinite if it sees no key.
+def forward(
+    q: Tensor, k: Tensor, v: Tensor, visits: Visits, *, alpha: float, scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Output in the dtype of q, and the threshold of each query.
+
+    Returns
+    -------
+    output ``[B, H, Q, E]``
+    tau ``[B, H, Q]``
+        Infinite for a query that sees no key.
+    rest ``[B, H, Q]``
+        What is to be added to tau for :func:`backward`.
 
     Raises
     ------
@@ -26,27 +39,42 @@ def forward(q: Tensor, k: Tensor, v: Tensor, visits: Visits, *, alpha: float, sc
     """
     blocks = _Blocks.of(q, k, v, visits, alpha, scale)
     output = blocks.results(blocks.q, v.shape[-1])
-    tau = blocks.results(blocks.q, 1, fill=torch.inf)
+    tau, rest = blocks.results(blocks.q, 1, fill=torch.inf), blocks.results(blocks.q, 1)
     for chunk in visits.chunks():
         scores = blocks.scores(chunk)
         shift = _largest(scores)
-        relative = threshold(_shifted(scores, shift), alpha)
-        tau[chunk.queries] = torch.where(shift == -torch.inf, torch.inf, relative + shift)
-        weights = _weights(scores, tau[chunk.queries], alpha)[0]
+        empty = shift == -torch.inf
+        shift.masked_fill_(empty, 0.0)
+        shifted = _shifted(scores, shift, empty)
+        relative = threshold(shifted, alpha)
+        rounded = shift + relative
+        tau[chunk.queries] = rounded.masked_fill(empty, torch.inf)
+        rest[chunk.queries] = (relative - (rounded - shift)).masked_fill_(empty, 0.0)
+        weights = _weights(shifted, relative.masked_fill_(empty, torch.inf), alpha)[0]
         output[chunk.queries] = weights @ blocks.gathered(blocks.v, chunk)
-    return _joined(output, q).to(q.dtype), _joined(tau, q)[..., 0]
+    return _joined(output, q).to(q.dtype), _joined(tau, q)[..., 0], _joined(rest, q)[..., 0]
 
 
 def backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, tau: Tensor, visits: Visits, *, alpha: float, scale: float
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    tau: Tensor,
+    rest: Tensor,
+    visits: Visits,
+    *,
+    alpha: float,
+    scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of q, k and v, in their shapes and dtype, from that of the output and the thresholds."""
     blocks = _Blocks.of(q, k, v, visits, alpha, scale)
-    upstream, tau = _split(grad, visits.block[0]), _split(tau[..., None], visits.block[0])
+    upstream, tau, rest = (_split(x, visits.block[0]) for x in (grad, tau[..., None], rest[..., None]))
     dq, dk, dv = (blocks.results(x, x.shape[-1]) for x in (blocks.q, blocks.k, blocks.v))
     for chunk in visits.chunks():
         do = upstream[chunk.queries].to(blocks.dtype)
-        weights, slope = _weights(blocks.scores(chunk), tau[chunk.queries], alpha)
+        scores = blocks.scores(chunk).sub_(tau[chunk.queries])
+        weights, slope = _weights(scores, rest[chunk.queries], alpha)
         ds = _scores_gradient(do @ blocks.gathered(blocks.v, chunk).mT, slope).mul_(scale)
         dq[chunk.queries] = ds @ blocks.gathered(blocks.k, chunk)
         # A block of keys is visited from many blocks of queries: its gradient is their sum.
@@ -110,12 +138,9 @@ def _largest(scores: Tensor) -> Tensor:
     return largest
 
 
-def _shifted(scores: Tensor, shift: Tensor) -> Tensor:
-    """Scores of which the largest of a row is 0; a row without any key becomes 0 everywhere, to have a threshold at all."""
-    empty = shift == -torch.inf
-    if empty.any():
-        return scores.masked_fill(empty, 0.0) - shift.masked_fill(empty, 0.0)
-    return scores - shift
+def _shifted(scores: Tensor, shift: Tensor, empty: Tensor) -> Tensor:
+    """Scores of which the largest of a row is 0; an empty row becomes 0 everywhere, to have a threshold at all."""
+    return (scores.masked_fill(empty, 0.0) if empty.any() else scores) - shift
 
 
 def _weights(scores: Tensor, tau: Tensor, alpha: float) -> tuple[Tensor, Tensor]:

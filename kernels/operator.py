@@ -5,6 +5,7 @@ parts of ``torch.library.custom_op``, whose own call would first import torch.co
 """
 
 from collections.abc import Callable
+from functools import wraps
 
 import torch
 from torch import Tensor
@@ -84,12 +85,14 @@ def _attention(
     backend: str,
     precise: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Output, tau, and what the Triton backend keeps of its visits for the backward pass; empty for others."""
+    """Output, tau, and what the backend keeps for its backward pass.
+
+    That is the rest of tau ``[B, H, Q]``, in the dtype of tau, for gather, and int8 flags of visited blocks for Triton.
+    """
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
         visits = _visits(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
-        output, tau = gather.forward(q, k, v, visits, **rules)
-        return output.contiguous(), tau.contiguous(), q.new_empty(0, dtype=torch.int8)
+        return tuple(x.contiguous() for x in gather.forward(q, k, v, visits, **rules))
     lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_forward, triton_tiles
 
@@ -105,7 +108,7 @@ def _gradients(
     v: Tensor,
     output: Tensor,
     tau: Tensor,
-    alive: Tensor,
+    kept: Tensor,
     counts: Tensor | None,
     indices: Tensor | None,
     full_counts: Tensor | None,
@@ -123,11 +126,11 @@ def _gradients(
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
         visits = _visits(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
-        return tuple(x.contiguous() for x in gather.backward(grad, q, k, v, tau, visits, **rules))
+        return tuple(x.contiguous() for x in gather.backward(grad, q, k, v, tau, kept, visits, **rules))
     lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_backward
 
-    saved = (x.contiguous() for x in (output, tau, alive))
+    saved = (x.contiguous() for x in (output, tau, kept))
     sizes = _sizes(q, v, lists.block)
     return triton_backward.backward(grad, q, k, v, *saved, lists, lengths, sizes, causal=causal, **rules)
 
@@ -135,13 +138,14 @@ def _gradients(
 def _fake_attention(
     q, k, v, counts, indices, full_counts, full_indices, lengths, q_block, k_block, alpha, scale, causal, backend, precise
 ):  # fmt: skip
+    output = q.new_empty((*q.shape[:3], v.shape[-1]))
     tau = q.new_empty(q.shape[:3], dtype=torch.promote_types(q.dtype, torch.float32))
-    alive = (0,)
-    if backend == "triton":
-        listed = [x.shape[-1] for x in (indices, full_indices) if x is not None]
-        width = sum(listed) if listed else -(-k.shape[2] // k_block)
-        alive = alive_shape(q.shape, width, _sizes(q, v, (q_block, k_block)), alpha)
-    return q.new_empty((*q.shape[:3], v.shape[-1])), tau, q.new_empty(alive, dtype=torch.int8)
+    if backend == "gather":
+        return output, tau, torch.empty_like(tau)
+    listed = [x.shape[-1] for x in (indices, full_indices) if x is not None]
+    width = sum(listed) if listed else -(-k.shape[2] // k_block)
+    alive = alive_shape(q.shape, width, _sizes(q, v, (q_block, k_block)), alpha)
+    return output, tau, q.new_empty(alive, dtype=torch.int8)
 
 
 def _fake_gradients(grad, q, k, v, *_):
@@ -211,9 +215,20 @@ def _sizes(q: Tensor, v: Tensor, block: tuple[int, int]) -> TileSizes:
 def _registered(name: str, function: Callable, fake: Callable) -> torch._ops.OpOverload:
     """The operator ``sparselib::name`` on every device; a function with annotations is its schema."""
     torch.library.define(f"sparselib::{name}", torch.library.infer_schema(function, mutates_args=()))
-    torch.library.impl(f"sparselib::{name}", "default", function)
+    torch.library.impl(f"sparselib::{name}", "default", _without_autocast(function))
     torch.library.register_fake(f"sparselib::{name}", fake)
     return getattr(torch.ops.sparselib, name).default
+
+
+def _without_autocast(function: Callable) -> Callable:
+    """Forward and backward choose the dtype of each step themselves, whether or not they run within ``torch.autocast``."""
+
+    @wraps(function)
+    def run(q: Tensor, *arguments) -> tuple[Tensor, Tensor, Tensor]:
+        with torch.autocast(q.device.type, enabled=False):
+            return function(q, *arguments)
+
+    return run
 
 
 _operator = _registered("block_sparse_entmax", _attention, _fake_attention)

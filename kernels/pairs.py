@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .block_mask import BlockMask
-from .bounds import KeyBlocks, threshold_error
+from .bounds import SCORE_RESOLUTION, KeyBlocks, score_error, threshold_error
 from .checks import fail_shapes
 
 #: Pairs of a query and a block of keys that are looked at at once.
@@ -43,7 +43,8 @@ class BlockPairs:
         self.queries = self._split(q, 0.0)  # [R, M, D]
         self.keys = KeyBlocks.of(k, self.size[1], lengths)
         self.alpha, self.causal, self.lengths = alpha, causal, lengths
-        self.factor = (alpha - 1) * (q.shape[-1] ** -0.5 if scale is None else scale)
+        self.scale = q.shape[-1] ** -0.5 if scale is None else scale
+        self.dtype = torch.promote_types(q.dtype, torch.float32)
         self.everything = torch.arange(len(self.queries), device=q.device)
         head = self.everything // self.blocks[0]
         self.batch, group = head // q.shape[1], q.shape[1] // k.shape[1]
@@ -94,11 +95,26 @@ class BlockPairs:
         rows, wanted = zip(*judged, strict=True)
         return torch.cat(rows), torch.cat(wanted)
 
+    def resolved(self, visited: Tensor) -> Tensor:
+        """True where all scores over ``visited [R, N]`` are known well enough, or none is allowed: ``Bool[R, M]``."""
+        return torch.cat([self._resolved(chunk, visited[chunk]) for chunk in self._chunks(self.everything)])
+
+    def _resolved(self, blocks: Tensor, visited: Tensor) -> Tensor:
+        length = self.queries[blocks].double().norm(dim=-1) * abs(self.scale)
+        longest = _longest(self.keys.reach[self.kv_head[blocks]], visited)
+        error = score_error(length, longest, self.queries.shape[-1], self.dtype)
+        return (error <= SCORE_RESOLUTION) | ~self._allowed(blocks).any(-1)
+
+    def largest_score(self) -> float:
+        """What :meth:`resolved` accepts: the most that the length of a query times that of a key and the scale may be."""
+        one = torch.ones(1, dtype=torch.float64)
+        return SCORE_RESOLUTION / score_error(one[None], one, self.queries.shape[-1], self.dtype).item()
+
     def _chunks(self, blocks: Tensor) -> tuple[Tensor, ...]:
         return blocks.split(max(1, CHUNK_PAIRS // (self.size[0] * self.blocks[1])))
 
     def _judged(self, blocks: Tensor, tau: Tensor, visited: Tensor) -> tuple[Tensor, Tensor]:
-        q, head = self.queries[blocks].double() * self.factor, self.kv_head[blocks]
+        q, head = self.queries[blocks].double() * (self.alpha - 1) * self.scale, self.kv_head[blocks]
         bound = self.keys.largest_scores(q, head)
         lowest = self._lowest(tau, q, self.keys.reach[head], visited)[..., None]
         failing = self._allowed(blocks) & ~visited[:, None] & ~(bound <= lowest)
@@ -110,9 +126,8 @@ class BlockPairs:
         """What the threshold over all keys cannot be below: ``[S, M]``."""
         if self.alpha == 1:
             return torch.full_like(tau, -torch.inf)
-        longest = reach.masked_fill(~visited, 0.0).amax(-1)
-        dtype = torch.promote_types(self.queries.dtype, torch.float32)
-        error = threshold_error(q.norm(dim=-1), longest, visited.sum(-1) * self.size[1], q.shape[-1], dtype)
+        keys = visited.sum(-1) * self.size[1]
+        error = threshold_error(q.norm(dim=-1), _longest(reach, visited), keys, q.shape[-1], self.dtype)
         return torch.where(tau == torch.inf, -torch.inf, tau - error)
 
     def _allowed(self, blocks: Tensor) -> Tensor:
@@ -125,3 +140,8 @@ class BlockPairs:
         if self.lengths is not None:
             allowed = allowed & (first_key < limit[:, None, None])
         return allowed & (first_key <= query[..., None]) if self.causal else allowed
+
+
+def _longest(reach: Tensor, visited: Tensor) -> Tensor:
+    """The largest ``reach [S, N]`` of the blocks ``visited [S, N]``: ``[S]``."""
+    return reach.masked_fill(~visited, 0.0).amax(-1)

@@ -60,17 +60,20 @@ def entmax_with_threshold(scores: Tensor, seen: Tensor, alpha: float) -> tuple[T
     if alpha == 1:
         weights, tau = x.softmax(-1), x.detach().logsumexp(-1, keepdim=True)
     else:
-        weights, tau = _bisected((alpha - 1) * x, 1 / (alpha - 1))
+        x = (alpha - 1) * x
+        largest = x.detach().amax(-1, keepdim=True)
+        weights, tau = _bisected(x - largest, 1 / (alpha - 1))
+        tau = tau + largest
     return weights.masked_fill(empty, 0.0), tau.masked_fill(empty, torch.inf).squeeze(-1)
 
 
 def _bisected(x: Tensor, power: float) -> tuple[Tensor, Tensor]:
     """``(x - tau)_+ ** power`` with rows that sum to 1, and tau: bisection, then one Newton step that carries the gradient.
 
+    The largest entry of a row is 0: beside a large one, the steps toward the threshold would be lost.
     The derivative of a Newton step at the root, with the slope held constant, is that of the implicit function theorem.
     """
-    highest = x.detach().amax(-1, keepdim=True)
-    low, width = highest - 1, 1.0
+    low, width = x.new_full((*x.shape[:-1], 1), -1.0), 1.0
     for _ in range(HALVINGS):
         width /= 2
         middle = low + width

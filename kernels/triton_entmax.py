@@ -26,6 +26,9 @@ SINGLE_TOLERANCE = 2.0**-20
 #: A step smaller than this part of the threshold is rounding, and the search is over.
 SMALLEST_STEP = tl.constexpr(2.0**-22)
 
+#: This part of a number is at least what single precision resolves there.
+RESOLUTION = tl.constexpr(2.0**-23)
+
 #: A threshold below every score, finite so that differences from it are numbers.
 LOWEST = tl.constexpr(-3.4e38)
 LOG2_E = tl.constexpr(1.4426950408889634)
@@ -44,6 +47,15 @@ def kind_of(alpha: float) -> int:
 @triton.jit
 def maximum(x, y):
     return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def below_largest(tau, largest):
+    """A threshold that leaves the largest score a weight, where single precision might round it onto that score.
+
+    From 2 ** 23 on, scores are 1 or more apart: the largest then gets u >= 1, which is clamped to 1, and the others 0.
+    """
+    return tl.minimum(tau, largest - tl.abs(largest) * RESOLUTION, propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
@@ -105,14 +117,15 @@ def below_power(norm, power, KIND: tl.constexpr):
 
 
 @triton.jit
-def online_step(tau, norm, slope, x, factor, power, KIND: tl.constexpr):
+def online_step(tau, norm, slope, largest, x, factor, power, KIND: tl.constexpr):
     """One more tile of products for a lower bound of the threshold, and a line below the norm of all keys from there on.
 
     With ``norm - slope * d`` at most the norm of the keys before at ``tau + d``, for every d >= 0, the a-norm of that and of
     the tile's own norm is convex in d and below the norm of all keys; so is its tangent. Where that line is above 1, so is the
     norm, and the line's root is still below the threshold.
     """
-    raised = maximum(tau, tl.max(x, 1) * factor - 1)  # the norm at the largest score - 1 is at least 1
+    largest = maximum(largest, tl.max(x, 1) * factor)
+    raised = maximum(tau, below_largest(largest - 1, largest))  # the norm at the largest score - 1 is at least 1
     norm = maximum(norm - slope * (raised - tau), 0.0)
     p, w = powers(maximum(tl.fma(x, factor, -raised[:, None]), 0.0), power, KIND)  # not clamped: here NaN is found
     seen = below_power(norm, power, KIND)
@@ -120,7 +133,7 @@ def online_step(tau, norm, slope, x, factor, power, KIND: tl.constexpr):
     below = tl.sum(w, 1) + slope * seen
     norm = root(total, power, KIND)
     slope = tl.where(total == 0, 0.0, below / below_power(norm, power, KIND))
-    return tl.where(norm <= 1, raised, raised + (norm - 1) / slope), tl.where(norm <= 1, norm, 1.0), slope
+    return tl.where(norm <= 1, raised, raised + (norm - 1) / slope), tl.where(norm <= 1, norm, 1.0), slope, largest
 
 
 @triton.jit

@@ -16,6 +16,7 @@ from .triton_entmax import (
     LOWEST,
     SMALLEST_STEP,
     SOFTMAX,
+    below_largest,
     folded,
     kind_of,
     maximum,
@@ -108,14 +109,16 @@ def _forward(
         tau = tl.full([ROW_TILE], LOWEST, tl.float32)
         norm = tl.zeros([ROW_TILE], tl.float32)
         slope = tl.zeros([ROW_TILE], tl.float32)
+        largest = tl.full([ROW_TILE], LOWEST, tl.float32)
         for step in range(0, steps):
             x, start, local = _products(
                 q, k_base, list_ptr, step, count, seen, hidden, key_limit, k_sn, k_sd,
                 D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
             )  # fmt: skip
-            tau, norm, slope = online_step(tau, norm, slope, x, factor, power, KIND)
+            tau, norm, slope, largest = online_step(tau, norm, slope, largest, x, factor, power, KIND)
 
         sees = sees & (tau != LOWEST)
+        tau = below_largest(tau, largest)
         lower = tau
         last_tau = tau
         norm = tl.full([ROW_TILE], 1.0, tl.float32)
@@ -136,6 +139,7 @@ def _forward(
             before = tau
             total = tl.sum(totals, 1)
             tau, lower, norm, slope = refined(tau, lower, last_tau, norm, slope, total, tl.sum(belows, 1), power, KIND)
+            tau = below_largest(tau, largest)
             last_tau = before
             allowed = tl.where(sweep == 0, 0.0625, 1.0) * tolerance  # the first step is Newton's alone, and leaves more
             moved = (tl.abs(total - 1) > allowed) & (tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP)

@@ -18,7 +18,13 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def check_device(x: Tensor) -> None:
-    """Raise the ValueError of tensors that no Triton kernel can read."""
+    """Refuse tensors that no Triton kernel can read.
+
+    Raises
+    ------
+    ValueError
+        If they are not on a GPU, and kernels are not interpreted.
+    """
     if not (x.is_cuda or INTERPRETED):
         raise ValueError(
             f"backend: 'triton' compiles for CUDA, but q of shape {tuple(x.shape)} is on {x.device}; the environment variable "

@@ -26,10 +26,10 @@ Lengths = SentenceLengths | None
 
 
 def checked_lengths(lengths: SentenceLengths) -> Tensor:
-    """Lengths as an integer tensor `[B]`. Raises ValueError unless all are integers of at least 1."""
+    """Lengths as an integer tensor `[B]`. Raises ValueError unless all are integers of at least 0."""
     lengths = torch.as_tensor(lengths)
     if lengths.ndim != 1 or lengths.numel() == 0 or lengths.is_floating_point():
         raise ValueError(f"lengths must be integers [B], got {lengths.dtype} of shape {tuple(lengths.shape)}")
     if not torch.compiler.is_compiling():  # a look at numbers would break the graph
-        at_least("lengths", int(lengths.min()), 1)
+        at_least("lengths", int(lengths.min()), 0)
     return lengths

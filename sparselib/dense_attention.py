@@ -1,14 +1,10 @@
 """Dense masked attention with any normaliser: the oracle that every other path is tested against."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
-from sparselib.normalizers import alpha_of, entmax15
-
-Normalizer = Callable[[Tensor], Tensor]
+from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
 
 def attention(

@@ -1,10 +1,111 @@
-"""alpha-entmax of rows, each with an alpha of its own between 1 and 2: what ``sparselib.normalizers.entmax`` computes with."""
+"""The mathematics of the normalisers, row by row: thresholds, probabilities and their gradients."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-#: An upper bound for Newton's steps; rows of up to 512 keys take three to ten.
+#: Elements per chunk on CPU: several passes over a chunk of this size stay in the cache.
+CACHE_ELEMENTS = 1 << 18
+#: Newton steps of 1.5-entmax before the closed form. Rows that are not settled by then are rare, and are solved by sorting.
+NEWTON_STEPS = 4
+#: An upper bound for the Newton steps of other alphas; rows of up to 512 keys take three to ten.
 MOST_STEPS = 50
+
+
+def by_chunks(function: Callable[..., None], *tensors: Tensor, **arguments: object) -> Tensor:
+    """Apply a row-wise function to ``[..., K]`` and ``[..., 1]`` tensors, on CPU a cacheful of rows at a time."""
+    first = tensors[0]
+    if first.numel() == 0:
+        return torch.empty_like(first)
+    rows = [tensor.reshape(-1, tensor.shape[-1]) for tensor in tensors]
+    output = torch.empty_like(rows[0])
+    step = max(1, CACHE_ELEMENTS // first.shape[-1]) if first.device.type == "cpu" else len(output)
+    for start in range(0, len(output), step):
+        function(*(tensor[start : start + step] for tensor in rows), out=output[start : start + step], **arguments)
+    return output.reshape(first.shape)
+
+
+def entmax15_rows(scores: Tensor, out: Tensor) -> None:
+    """Write the 1.5-entmax of each row of ``scores [N, K]`` to ``out``."""
+    x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    x = (x - x.amax(-1, keepdim=True)).mul_(0.5)
+    u = out if out.dtype == x.dtype else torch.empty_like(x)
+    tau = -1.0
+    for _ in range(NEWTON_STEPS):
+        torch.sub(x, tau, out=u).relu_()
+        norm = torch.linalg.vector_norm(u, dim=-1, keepdim=True)
+        tau = tau + norm * (norm - 1) / u.sum(-1, keepdim=True)
+    # On a known support, sum u^2 is a parabola in tau: its smaller root is the exact threshold.
+    torch.sub(x, tau, out=u).relu_()
+    first = u.sum(-1, keepdim=True)
+    excess = torch.linalg.vector_norm(u, dim=-1, keepdim=True).square_() - 1
+    size = u.sign_().sum(-1, keepdim=True)
+    tau = tau + (first - (first * first - size * excess).clamp_min_(0).sqrt_()) / size
+    torch.sub(x, tau, out=u).relu_()
+    # The supports of two thresholds are nested, so equal sizes mean equal supports: then tau is exact.
+    settled = torch.sign(u).sum(-1, keepdim=True) == size
+    if not settled.all():
+        rows = (~settled.squeeze(-1)).nonzero().squeeze(-1)
+        u[rows] = (x[rows] - _entmax15_threshold_by_sorting(x[rows])).relu_()
+    out.copy_(u.mul_(u)) if u is not out else u.mul_(u)
+
+
+def _entmax15_threshold_by_sorting(x: Tensor) -> Tensor:
+    """The threshold of each row of ``x [N, K]`` (scores halved) by the sorting algorithm, in float64, as ``[N, 1]``."""
+    ordered = x.double().sort(-1, descending=True).values
+    size = torch.arange(1, x.shape[-1] + 1, dtype=torch.float64, device=x.device)
+    mean = ordered.cumsum(-1) / size
+    spread = ((ordered * ordered).cumsum(-1) - size * mean * mean).clamp_min(0)
+    thresholds = mean - ((1 - spread) / size).clamp_min(0).sqrt()
+    support = ((thresholds <= ordered) & ordered.isfinite()).sum(-1, keepdim=True).clamp_min(1)
+    return thresholds.gather(-1, support - 1).to(x.dtype)
+
+
+def entmax15_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
+    """Jacobian-vector product ``g * sqrt(p) - sqrt(p) * <g, sqrt(p)> / sum sqrt(p)`` of each row ``[N, K]``."""
+    p = probabilities.float() if probabilities.dtype in (torch.float16, torch.bfloat16) else probabilities
+    # sqrt(p): MKL's takes ten times as long where p is 0, which it mostly is.
+    root = p.clamp_min(torch.finfo(p.dtype).tiny).rsqrt_().mul_(p)
+    product = grad.to(root.dtype) * root
+    ratio = product.sum(-1, keepdim=True) / root.sum(-1, keepdim=True)
+    if out.dtype == root.dtype:
+        torch.addcmul(product, root, ratio, value=-1, out=out)
+    else:
+        out.copy_(product.addcmul_(root, ratio, value=-1))
+
+
+def topk_rows(scores: Tensor, k: int, out: Tensor) -> None:
+    """Write the softmax over the k largest of each row of ``scores [N, K]`` to ``out``."""
+    threshold = scores.topk(k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
+    torch.softmax(scores.masked_fill(scores < threshold, -torch.inf), -1, out=out)
+
+
+def softmax_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
+    """Jacobian-vector product ``p * (g - <g, p>)`` of each row ``[N, K]``; 0 where p is, so the masked need no care."""
+    torch.ops.aten._softmax_backward_data.out(grad, probabilities, -1, probabilities.dtype, grad_input=out)
+
+
+def sparsemax_rows(scores: Tensor, out: Tensor) -> None:
+    """Write the sparsemax of each row of ``scores [N, K]`` to ``out``."""
+    x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    x = x - x.amax(-1, keepdim=True)
+    tau, size = x.new_full((len(x), 1), -1.0), None
+    # The support shrinks at every step but the last, so K + 1 steps are an upper bound; a handful is usual.
+    for _ in range(x.shape[-1] + 1):
+        support = x > tau
+        previous, size = size, support.sum(-1, keepdim=True)
+        if previous is not None and torch.equal(previous, size):
+            break
+        tau = (torch.where(support, x, 0.0).sum(-1, keepdim=True) - 1) / size
+    out.copy_((x - tau).clamp_min_(0))
+
+
+def sparsemax_rows_backward(probabilities: Tensor, grad: Tensor) -> Tensor:
+    """Jacobian-vector product of each row ``[..., K]``: on the support, the gradient less its mean there."""
+    support = probabilities > 0
+    mean = (grad * support).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
+    return torch.where(support, grad - mean, 0.0)
 
 
 def alpha_rows(scores: Tensor, alpha: Tensor, out: Tensor) -> None:

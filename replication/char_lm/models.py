@@ -13,7 +13,7 @@ from replication.char_lm.transformer_xl import TransformerXL
 from replication.storage import read_header, read_tensors, write_tensors
 from sparselib.checks import one_of
 from sparselib.forms import factorised, form
-from sparselib.normalizers import entmax, topk_softmax
+from sparselib.normalizers import Entmax, topk_softmax
 from sparselib.predictors import RowWise
 
 ARCHITECTURES: dict[str, type[RecurrentModel]] = {"transformer_xl": TransformerXL, "adaptive_span": AdaptiveSpan}
@@ -48,7 +48,7 @@ def build_model(settings: Mapping[str, object], vocab_size: int, seed: int) -> R
         raise ValueError("top_k, form and factorised exclude each other: a model has one of them")
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k: {top_k} is below 1")
-    normalizer = partial(entmax, alpha=1.0) if top_k is None else partial(topk_softmax, k=top_k)
+    normalizer = Entmax(1) if top_k is None else partial(topk_softmax, k=top_k)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return ARCHITECTURES[architecture](

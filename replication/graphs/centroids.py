@@ -5,11 +5,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from replication.graphs.grids import CENTROIDS, cluster_counts
+from replication.graphs.grids import cluster_counts
 from replication.graphs.shards import LayerGraphs
 from replication.storage import read_tensors, write_tensors
 from sparselib.blocks.chunks import TOKENS, Chunks
-from sparselib.predictors import fit_centroids, fit_routing_centroids
+from sparselib.predictors import PREDICTORS, Clustering, fit_centroids, fit_routing_centroids
 from sparselib.projections import Projection
 
 KIND = "centroids"
@@ -22,7 +22,7 @@ def fit_layer(
     """Fit on the union of projected queries and keys (section 4.5): ``{"kmeans-8": [H, 8, R], "routing-8": ...}``."""
     sample = sample_points(graphs, projection, points, seed)
     return {
-        f"{CENTROIDS[predictor]}-{count}": fit(sample, count, seed)
+        f"{PREDICTORS[predictor].needs.centroids}-{count}": fit(sample, count, seed)
         for predictor, fit in FITS.items()
         for count in cluster_counts(methods, predictor)
     }
@@ -33,7 +33,7 @@ def fit_block_layer(
 ) -> dict[str, Tensor]:
     """k-means on the union of the query and key chunks (section 6.1): ``{"kmeans-8": [H, 8, R], ...}``, R that of chunks."""
     sample = sample_points(graphs, projection, points, seed, chunks=chunks)
-    return {f"{CENTROIDS['Clustering']}-{count}": fit_centroids(sample, count, seed) for count in clusters}
+    return {f"{Clustering.needs.centroids}-{count}": fit_centroids(sample, count, seed) for count in clusters}
 
 
 def sample_points(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from replication.graphs.shards import Batch
-from sparselib import masks
+from sparselib.masks import combine
 from sparselib.predictors.distance import squared_distances
 
 WORD = 64
@@ -44,16 +44,13 @@ class Counter:
         self.windows = np.array(windows)
         visible = batch.visible
         self.shape = (len(batch.q), batch.q.shape[1], visible.shape[-1])
-        sentences, _, length = self.shape
+        length = self.shape[2]
         gold = batch.gold
         self.gold_size = gold.sum((2, 3)).numpy()
         self.visible_size = visible.sum((1, 2, 3)).numpy()
         self.rows_per_sentence = batch.lengths.numpy()
         self._visible_bits = pack(visible)
-        self._by_position = torch.zeros_like(visible)
-        if global_tokens != "none":
-            pattern = masks.sequence_globals(batch.lengths, global_tokens)
-            self._by_position = masks.to_dense(pattern, sentences, 1, length) & visible
+        self._by_position = combine(torch.zeros_like(visible), 0, global_tokens, batch.lengths, batch.causal)
         self._visible = visible
         positions = torch.arange(length)
         needed = _width_needed(positions[None, :] - positions[:, None]).numpy()

@@ -11,12 +11,7 @@ from itertools import product
 
 from torch import Tensor
 
-from sparselib import predictors
-
-#: Predictors that a grid may name. Those with a seed draw anew for every layer and batch.
-SEEDED = {"Longformer", "BigBird", "Hashing"}
-CENTROIDS = {"Clustering": "kmeans", "Routing": "routing"}
-ALLOWED = {"Nothing", "Distance", "Quantization", "Clustering", "Routing", "TopK"} | SEEDED
+from sparselib.predictors import PREDICTORS, Predictor
 
 
 @dataclass(frozen=True)
@@ -32,7 +27,7 @@ class Member:
         """The arguments as they stand in the tables."""
         return json.dumps(self.arguments, sort_keys=True)
 
-    def build(self, centroids: dict[str, Tensor], seed: int):
+    def build(self, centroids: dict[str, Tensor], seed: int) -> Predictor:
         """The predictor itself.
 
         Parameters
@@ -42,12 +37,12 @@ class Member:
         seed : int
             For predictors that draw at random.
         """
-        arguments = dict(self.arguments)
-        if self.predictor in CENTROIDS:
-            arguments["centroids"] = centroids[f"{CENTROIDS[self.predictor]}-{arguments.pop('clusters')}"]
-        if self.predictor in SEEDED:
+        predictor, arguments = PREDICTORS[self.predictor], dict(self.arguments)
+        if predictor.needs.centroids:
+            arguments["centroids"] = centroids[f"{predictor.needs.centroids}-{arguments.pop('clusters')}"]
+        if predictor.needs.seed:
             arguments["seed"] = seed
-        return getattr(predictors, self.predictor)(**arguments)
+        return predictor(**arguments)
 
 
 def expand(methods: dict[str, dict]) -> list[Member]:
@@ -62,8 +57,8 @@ def expand(methods: dict[str, dict]) -> list[Member]:
     for method, section in methods.items():
         arguments = dict(section)
         predictor = arguments.pop("predictor", None)
-        if predictor not in ALLOWED:
-            raise ValueError(f"{method}: predictor must be one of {', '.join(sorted(ALLOWED))}; got {predictor!r}")
+        if predictor not in PREDICTORS:
+            raise ValueError(f"{method}: predictor must be one of {', '.join(PREDICTORS)}; got {predictor!r}")
         values = [value if isinstance(value, list) else [value] for value in arguments.values()]
         members += [Member(method, predictor, dict(zip(arguments, choice, strict=True))) for choice in product(*values)]
     return members

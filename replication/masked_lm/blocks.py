@@ -1,6 +1,7 @@
 """An entmax masked language model that visits predicted blocks only: what it loses, and how long it takes (section 6.1)."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +12,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import PreTrainedModel
 
-from replication.masked_lm.evaluation import MaskedText, Tally, cross_entropy
+from replication.masked_lm.evaluation import MaskedText, MeanTally, cross_entropy
 from replication.timing.clock import median_seconds
 from sparselib.blocks import ClusteredBlocks, NearestBlocks, RandomBlocks
 from sparselib.blocks.chunks import Chunks
@@ -117,7 +118,7 @@ def _evaluate(
     variant: Variant,
     batch_size: int,
 ) -> dict[str, float]:
-    tally = Tally()
+    tally = MeanTally()
 
     def watched(layer, q, k, lengths):
         mask = variant.graph(layer, q, k, lengths)
@@ -127,7 +128,7 @@ def _evaluate(
 
     with control.visiting(watched, variant.alpha):
         nats = cross_entropy(model, text, batch_size)
-    means = tally.means()
+    means = tally.measures()
     return {"nats": nats, "recall": means["recall"], "density": 1 - means["sparsity"]}
 
 
@@ -165,7 +166,7 @@ def time_blocks(
 
 def _queries_and_keys(model: PreTrainedModel, control: AttentionControl, inputs: Tensor) -> list[tuple[Tensor, Tensor]]:
     found = []
-    with control.observing(lambda layer, q, k, visible: found.append((q, k))):
+    with control.observing(lambda call, mask: found.append((call.q, call.k))):
         model(inputs)
     return found
 
@@ -186,5 +187,5 @@ def _attend(variant: Variant, layers: list[tuple[Tensor, Tensor]], masks: list[B
 
 
 def _run(variant: Variant, model: PreTrainedModel, control: AttentionControl, inputs: Tensor) -> None:
-    with control.visiting(variant.graph, variant.alpha):
+    with control.visiting(variant.graph, variant.alpha) if variant.graph else nullcontext():
         model(inputs)

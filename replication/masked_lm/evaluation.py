@@ -1,6 +1,6 @@
 """Measuring an entmax masked language model: its perplexity, its attention graphs, and what predicted graphs do to it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +12,12 @@ from tqdm import tqdm
 from transformers import DataCollatorForLanguageModeling, PreTrainedModel, PreTrainedTokenizerFast
 
 from replication.corpora.ngram import Bigram, unigram_log_probabilities
-from replication.graphs.grids import Member
+from replication.graphs import replaced
+from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from sparselib import metrics
-from sparselib.dense_attention import gold_graph
 from sparselib.integrations.huggingface import AttentionControl
-from sparselib.masks.combine import combine
-from sparselib.projections import Projection
 
 
 @dataclass(frozen=True)
@@ -84,79 +82,44 @@ def extract_graphs(
             ids = input_ids[sequence[start : start + batch_size]].long().to(model.device)
             lengths = torch.full((len(ids),), length)
 
-            def store(layer, q, k, visible, start=start, lengths=lengths):
-                writer.write(layer, start, q, k, lengths)
+            def store(call, mask, start=start, lengths=lengths):
+                writer.write(call.layer, start, call.q, call.k, lengths)
 
             with control.observing(store):
                 model.base_model(ids)
 
 
 @dataclass
-class Tally:
-    """Running sums over layers, heads and sentences of one masked evaluation."""
+class MeanTally:
+    """Means over layers, heads and sentences of recall, sparsity and the share of empty rows."""
 
     recall: float = 0.0
     sparsity: float = 0.0
     empty_rows: float = 0.0
     count: int = 0
 
-    def add(self, mask: Tensor, gold: Tensor) -> None:
+    def add(self, mask: Tensor, gold: Tensor, visible: Tensor | None = None) -> None:
+        """Everything is visible: sequences have no padding."""
         self.recall += metrics.recall(mask, gold).sum().item()
         self.sparsity += metrics.sparsity(mask).sum().item()
         self.empty_rows += metrics.empty_rows(mask).sum().item() / mask.shape[2]
         self.count += mask.shape[0] * mask.shape[1]
 
-    def means(self) -> dict[str, float]:
+    def measures(self) -> dict[str, float]:
         return {name: getattr(self, name) / self.count for name in ("recall", "sparsity", "empty_rows")}
 
 
 def evaluate_replaced(
-    model: PreTrainedModel,
-    control: AttentionControl,
-    text: MaskedText,
-    projections: list[Projection],
-    centroids: list[dict[str, Tensor]],
-    members: list[Member],
-    windows: list[int],
-    global_tokens: str,
-    seed: int,
-    batch_size: int,
+    model: PreTrainedModel, control: AttentionControl, text: MaskedText, replacements: Replacements, batch_size: int
 ) -> pd.DataFrame:
-    """Perplexity with the graphs of all layers and heads replaced by predicted ones, for every member and window.
-
-    Graphs are predicted from, and compared with the gold graphs of, the hidden states that the replacement below has already
-    changed: this is the *perturbed* recall. The rows ``full`` and ``gold graph`` are the model as it is,
-    and with its own graph as the mask; sparse-consistency (Proposition 1) makes them equal.
-    """
-
-    projections = [projection.to(model.device) for projection in projections]
-
-    def row(method: str, setting: str, window: int, graph: Callable) -> dict[str, object]:
-        tally = Tally()
-
-        def replace(layer, q, k, visible):
-            mask = graph(layer, q, k, visible)
-            tally.add(mask, gold_graph(q, k, visible))
-            return mask
-
-        with control.restricted_to(replace):
-            nats = cross_entropy(model, text, batch_size)
-        return {"method": method, "setting": setting, "window": window, "nats": nats} | tally.means()
-
-    rows = [
-        row("full", "{}", 0, lambda layer, q, k, visible: visible.expand(-1, q.shape[1], -1, -1)),
-        row("gold graph", "{}", 0, lambda layer, q, k, visible: gold_graph(q, k, visible)),
-    ]
-    for member in tqdm(members, desc="replace", unit="member", mininterval=5):
-        predictors = [member.build(of_layer, seed + layer) for layer, of_layer in enumerate(centroids)]
-        for window in windows:
-
-            def graph(layer, q, k, visible, window=window, predictors=predictors):
-                project = projections[layer]
-                predicted = predictors[layer].predict(project(q), project(k))
-                return combine(predicted, window, global_tokens)
-
-            rows.append(row(member.method, member.setting, window, graph))
-    table = pd.DataFrame(rows)
+    """Perplexity under every replacement: :func:`replication.graphs.replaced.evaluate_replaced` with ``nats``."""
+    table = replaced.evaluate_replaced(
+        control,
+        lambda: {"nats": cross_entropy(model, text, batch_size)},
+        MeanTally,
+        replacements,
+        causal=False,
+        device=model.device,
+    )
     table["perplexity"] = np.exp(table["nats"])
     return table

@@ -61,7 +61,7 @@ class MaskedLMTrainer(Trainer):
         input_ids = inputs["input_ids"]
         if self.state.global_step < self.causal_steps:
             following = nn.functional.pad(input_ids[:, 1:], (0, 1), value=IGNORED)
-            with self.control.restricted_to(lambda layer, q, k, visible: visible.tril()):
+            with self.control.restricted_to(lambda call: call.visible.tril()):
                 loss = masked_loss(model, input_ids, following)
         else:
             loss = masked_loss(model, *self._mask(input_ids))

@@ -129,6 +129,7 @@ def replace(
     from replication.graphs import projections
     from replication.graphs.centroids import load
     from replication.graphs.grids import expand
+    from replication.graphs.replaced import Replacements
     from replication.masked_lm.evaluation import evaluate_replaced
     from replication.storage import write_table
 
@@ -137,12 +138,14 @@ def replace(
         network,
         control,
         masked_text(tokens, loaded, masking),
-        [projections.load(path) for path in projection],
-        [load(path) for path in centroids],
-        expand(methods),
-        window,
-        global_tokens,
-        seed * 1000,
+        Replacements(
+            [projections.load(path) for path in projection],
+            [load(path) for path in centroids],
+            expand(methods),
+            window,
+            global_tokens,
+            seed * 1000,
+        ),
         masking["batch_size"],
     )
     table.insert(0, "seed", seed)

@@ -159,6 +159,7 @@ def decode(
     from replication.graphs import projections
     from replication.graphs.centroids import load
     from replication.graphs.grids import expand
+    from replication.graphs.replaced import Replacements
     from replication.storage import write_table
     from replication.translation.evaluation import evaluate_replaced
     from replication.translation.model import load_translator
@@ -166,15 +167,16 @@ def decode(
     table = evaluate_replaced(
         load_translator(model, data),
         split,
-        sentences,
         references.read_text(encoding="utf-8").splitlines()[:sentences],
         words,
-        [projections.load(path) for path in projection],
-        [load(path) for path in centroids],
-        expand(methods),
-        window,
-        global_tokens,
-        seed * 1000,
+        Replacements(
+            [projections.load(path) for path in projection],
+            [load(path) for path in centroids],
+            expand(methods),
+            window,
+            global_tokens,
+            seed * 1000,
+        ),
         beam,
         batch_tokens,
     )

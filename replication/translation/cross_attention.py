@@ -12,6 +12,7 @@ from torch import Tensor
 
 from replication.translation.model import Translator
 from sparselib.dense_attention import attention_weights
+from sparselib.integrations.control import LayerCall
 
 CONTINUED = "@@"
 #: A map of fewer target words shows little.
@@ -61,8 +62,8 @@ def word_maps(translator: Translator, split: str, batch_tokens: int) -> Iterator
     for sample in translator.batches(dataset, list(range(len(dataset))), batch_tokens):
         layers: list[Tensor] = []
 
-        def keep(layer: int, q: Tensor, k: Tensor, mask: Tensor, layers=layers) -> None:
-            layers.append(attention_weights(q, k, mask, normalizer=control.normalizer_of(layer)))
+        def keep(call: LayerCall, mask: Tensor, layers=layers) -> None:
+            layers.append(attention_weights(call.q, call.k, mask, normalizer=control.normalizer_of(call.layer)))
 
         with control.observing(keep):
             translator.model(**sample["net_input"])

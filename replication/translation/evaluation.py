@@ -1,6 +1,5 @@
 """Measuring a translator: BLEU, its decoder's attention graphs, and what predicted graphs do to it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +10,10 @@ from torch import Tensor
 from tqdm import tqdm
 
 from replication.corpora.subwords import detokenizer, join_pieces
-from replication.graphs.grids import Member
+from replication.graphs import replaced
+from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
 from replication.translation.model import Translator
-from replication.translation.predicted import DecoderGraph
-from sparselib.dense_attention import gold_graph
-from sparselib.projections import Projection
 
 
 def score(hypotheses: list[str], references: list[str]) -> tuple[float, str]:
@@ -77,9 +74,9 @@ def extract_decoder_graphs(
             lengths = (sample["target"] != translator.dictionary.pad()).sum(1).cpu()
             rows = [place[index] for index in sample["id"].tolist()]
 
-            def store(layer, q, k, visible, rows=rows, lengths=lengths):
+            def store(call, mask, rows=rows, lengths=lengths):
                 for n, row in enumerate(rows):
-                    writer.write(layer, row, q[n : n + 1], k[n : n + 1], lengths[n : n + 1])
+                    writer.write(call.layer, row, call.q[n : n + 1], call.k[n : n + 1], lengths[n : n + 1])
 
             with translator.decoder.observing(store):
                 translator.model(**sample["net_input"])
@@ -88,7 +85,7 @@ def extract_decoder_graphs(
 
 
 @dataclass
-class _Tally:
+class PooledTally:
     """Pairs counted over all steps, layers and heads of one decoding."""
 
     visible: int = 0
@@ -114,49 +111,24 @@ class _Tally:
 def evaluate_replaced(
     translator: Translator,
     split: str,
-    sentences: int,
     references: list[str],
     words: str,
-    projections: list[Projection],
-    centroids: list[dict[str, Tensor]],
-    members: list[Member],
-    windows: list[int],
-    global_tokens: str,
-    seed: int,
+    replacements: Replacements,
     beam: int,
     batch_tokens: int,
 ) -> pd.DataFrame:
-    """BLEU with the graphs of all decoder self-attention layers and heads replaced by predicted ones.
+    """BLEU of beam search under every replacement: :func:`replication.graphs.replaced.evaluate_replaced` with ``bleu``.
 
-    A row per member and window, and two rows for the model itself: ``full``, and ``gold graph`` with its own graph as
-    mask, which sparse-consistency (Proposition 1) makes equal. Sparsity and recall are over all pairs that beam search
-    looked at, with gold edges of the states that the replacement has already changed.
+    The first sentences of the split, as many as there are references. Sparsity and recall are over all pairs that beam search
+    looked at.
     """
     language = translator.task.cfg.target_lang
-    projections = [projection.to(translator.device) for projection in projections]
 
-    def row(method: str, setting: str, window: int, graph: Callable, needs_prefix: bool = False) -> dict[str, object]:
-        tally = _Tally()
-
-        def replace(layer, q, k, visible):
-            new = q[:, :, -visible.shape[2] :]
-            mask = graph(layer, q, k, visible)
-            tally.add(mask, gold_graph(new, k, visible), visible)
-            return mask
-
-        with translator.decoder.restricted_to(replace, past_queries=needs_prefix):
-            pieces = translator.translate(split, sentences, beam, batch_tokens)
+    def bleu_of_translations() -> dict[str, object]:
+        pieces = translator.translate(split, len(references), beam, batch_tokens)
         bleu, signature = score(to_text(pieces, words, language), references)
-        return {"method": method, "setting": setting, "window": window, "bleu": bleu, "signature": signature,
-                **tally.measures()}  # fmt: skip
+        return {"bleu": bleu, "signature": signature}
 
-    rows = [
-        row("full", "{}", 0, lambda layer, q, k, visible: visible.expand(-1, q.shape[1], -1, -1)),
-        row("gold graph", "{}", 0, lambda layer, q, k, visible: gold_graph(q, k, visible)),
-    ]
-    for member in tqdm(members, desc="replace", unit="member", mininterval=5):
-        predictors = [member.build(of_layer, seed + layer) for layer, of_layer in enumerate(centroids)]
-        for window in windows:
-            graph = DecoderGraph(projections, predictors, window, global_tokens)
-            rows.append(row(member.method, member.setting, window, graph, graph.needs_prefix))
-    return pd.DataFrame(rows)
+    return replaced.evaluate_replaced(
+        translator.decoder, bleu_of_translations, PooledTally, replacements, causal=True, device=translator.device
+    )

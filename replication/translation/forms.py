@@ -9,6 +9,7 @@ from torch import Tensor
 from replication.translation.evaluation import score, to_text
 from replication.translation.model import Translator
 from sparselib.forms import form
+from sparselib.integrations.control import LayerCall
 
 FULL = "Full"
 
@@ -62,10 +63,10 @@ def attended(translator: Translator, split: str, batch_tokens: int) -> dict[str,
             for place, control in controls.items():
                 real = source if place == "encoder" else target
 
-                def count(layer: int, q: Tensor, k: Tensor, mask: Tensor, place=place, real=real) -> None:
-                    full = mask.expand(*q.shape[:3], k.shape[2])
+                def count(call: LayerCall, mask: Tensor, place=place, real=real) -> None:
+                    full = mask.expand(*call.q.shape[:3], call.k.shape[2])
                     pairs[place] += int(full.sum(-1).mul(real[:, None]).sum())
-                    rows[place] += int(real.sum()) * q.shape[1]
+                    rows[place] += int(real.sum()) * call.q.shape[1]
 
                 stack.enter_context(control.observing(count))
             translator.model(**sample["net_input"])

@@ -32,9 +32,9 @@ def scores_of(translator: Translator, sample: dict) -> list[Scores]:
     with ExitStack() as stack:
         for place, control in translator.model.attention_controls.items():
 
-            def observe(layer, q, k, visible, place=place):
-                values = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~visible, -torch.inf)
-                found.append(Scores(place, layer, values, source if place == "encoder" else target))
+            def observe(call, mask, place=place):
+                values = (call.q @ call.k.mT * call.q.shape[-1] ** -0.5).masked_fill(~mask, -torch.inf)
+                found.append(Scores(place, call.layer, values, source if place == "encoder" else target))
 
             stack.enter_context(control.observing(observe))
         translator.model(**inputs)

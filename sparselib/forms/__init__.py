@@ -2,6 +2,5 @@
 
 from sparselib.forms.budgeted import FORMS, Positions, form
 from sparselib.forms.factorised import FACTORISED, factorised
-from sparselib.forms.graph import FormGraph
 
-__all__ = ["FACTORISED", "FORMS", "FormGraph", "Positions", "factorised", "form"]
+__all__ = ["FACTORISED", "FORMS", "Positions", "factorised", "form"]

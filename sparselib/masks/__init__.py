@@ -1,8 +1,8 @@
 """Position patterns: which pairs may attend, judged by position alone.
 
-A pattern is a function `(b, h, q_idx, kv_idx) -> Bool` on broadcastable integer tensors, the form that
-FlexAttention's `create_block_mask` takes. A pattern knows nothing of padding, and of causality only where its
-definition includes it: `sparselib.masks.combine.combine` intersects with both.
+A pattern is a function ``(b, h, q_idx, kv_idx) -> Bool`` on broadcastable integer tensors, the form that FlexAttention's
+``create_block_mask`` takes. A pattern knows nothing of padding, and of causality only where its definition includes it:
+:func:`sparselib.masks.combine` intersects with both.
 """
 
 from sparselib.masks.combine import combine

@@ -6,34 +6,59 @@ from torch import Tensor
 from sparselib.checks import Lengths, one_of
 from sparselib.masks.global_tokens import sequence_globals
 from sparselib.masks.local import sliding_window
-from sparselib.masks.pattern import to_dense, union
+from sparselib.masks.pattern import union
 from sparselib.masks.visible import real_positions, visible_pairs
 
 
 def combine(
     predicted: Tensor,
     window: int = 0,
-    global_which: str = "none",
+    global_tokens: str = "none",
     lengths: Lengths = None,
     causal: bool = False,
 ) -> Tensor:
-    """(predicted ∪ window ∪ global) ∩ padding ∩ causal, in this order.
+    """(predicted | window | global tokens) & padding & causality, in this order: the one place that unites them.
 
-    `predicted` and the result are `Bool[B, H, N, N]`. `window` is the total width of `masks.sliding_window`;
-    `global_which` names the global tokens of each sentence: "none", "first" (for decoders) or
-    "first_last" (for encoders). `lengths`: `[B]`, or None if every token is real.
+    Parameters
+    ----------
+    predicted : Bool Tensor ``[B, H, Q, K]``
+        Where there are fewer queries than keys, they are the last ones, as in a step of incremental decoding.
+    window : int
+        Total width of :func:`sliding_window`.
+    global_tokens : str
+        Those of each sentence: ``"none"``, ``"first"`` (for decoders) or ``"first_last"`` (for encoders).
+    lengths : ``[B]``, optional
+        Real tokens; without them, all are. Needs Q = K.
 
-    Raises ValueError unless `predicted` is a square boolean mask, window >= 0, `global_which` is one of the
-    three and the lengths are in 1..N.
+    Returns
+    -------
+    Bool Tensor ``[B, H, Q, K]``
+
+    Raises
+    ------
+    ValueError
+        Unless `predicted` is a 4-D boolean mask with at most as many queries as keys, window >= 0, `global_tokens` is one of
+        the three and the lengths are in 0..n.
+
+    Examples
+    --------
+    >>> combine(torch.zeros(1, 1, 3, 3, dtype=torch.bool), window=1, global_tokens="first", causal=True)[0, 0].int()
+    tensor([[1, 0, 0],
+            [1, 1, 0],
+            [1, 0, 1]], dtype=torch.int32)
     """
-    if predicted.dtype != torch.bool or predicted.ndim != 4 or predicted.shape[2] != predicted.shape[3]:
-        raise ValueError(f"predicted must be Bool[B, H, N, N], got {predicted.dtype} {[*predicted.shape]}")
-    one_of("global_which", global_which, ("none", "first", "first_last"))
-    batch, _, positions, _ = predicted.shape
+    if predicted.dtype != torch.bool or predicted.ndim != 4 or predicted.shape[2] > predicted.shape[3]:
+        raise ValueError(f"predicted must be Bool[B, H, Q, K] with Q <= K, got {predicted.dtype} {[*predicted.shape]}")
+    one_of("global_tokens", global_tokens, ("none", "first", "first_last"))
+    batch, _, queries, keys = predicted.shape
     device = predicted.device
-    real_lengths = real_positions(batch, positions, lengths, device).sum(dim=-1)
     pattern = sliding_window(window)
-    if global_which != "none":
-        pattern = union(pattern, sequence_globals(real_lengths, global_which))
-    by_position = to_dense(pattern, batch, 1, positions, device=device)
-    return (predicted | by_position) & visible_pairs(batch, positions, positions, lengths, causal, device)
+    if global_tokens != "none":
+        real = real_positions(batch, keys, lengths, device).sum(dim=-1)
+        pattern = union(pattern, sequence_globals(real, global_tokens))
+    if queries < keys and lengths is not None:
+        raise ValueError(f"lengths need as many queries as keys, got {queries} and {keys}")
+    visible = visible_pairs(batch, keys, keys, lengths, causal, device)[:, :, keys - queries :]
+    b, position = torch.arange(batch, device=device)[:, None, None, None], torch.arange(keys, device=device)
+    by_position = pattern(b, torch.zeros_like(b), position[keys - queries :, None], position)
+    return (predicted | by_position) & visible

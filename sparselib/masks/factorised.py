@@ -1,8 +1,8 @@
 """The factorised patterns of Sparse Transformers (Child et al. 2019), with the off-by-ones of later descriptions removed.
 
-Each comes as its two parts A1 and A2, and as their union; `combined` gives the papers' three ways to lay the parts
-out over layers and heads. All are causal by definition. Two steps, one in each part, lead from every position to
-every earlier one (for `fixed`, the first part's own block is reached in a single step).
+Each comes as its two parts A1 and A2, and as their union; :func:`combined` gives the papers' three ways to lay the parts out
+over layers and heads. All are causal by definition. Two steps, one in each part, lead from every position to every earlier one
+(for :func:`fixed`, the first part's own block is reached in a single step).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +17,35 @@ from sparselib.masks.pattern import Pattern, intersection, union
 
 
 def strided(stride: int) -> Pattern:
-    """Both parts of `strided_parts` at once."""
+    """Both parts of :func:`strided_parts` at once.
+
+    Raises
+    ------
+    ValueError
+        If `stride` is below 1.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.strided(2), 1, 1, 6)[0, 0, 5].int()
+    tensor([0, 1, 0, 1, 1, 1], dtype=torch.int32)
+    """
     return union(*strided_parts(stride))
 
 
 def strided_parts(stride: int) -> tuple[Pattern, Pattern]:
     """A1 = {max(0, i - l), ..., i}: l + 1 keys; A2 = {j <= i : (i - j) mod l = 0}, i itself included.
 
-    Raises ValueError if stride < 1.
+    Raises
+    ------
+    ValueError
+        If `stride` is below 1.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> [masks.to_dense(part, 1, 1, 6)[0, 0, 5].int().tolist() for part in masks.strided_parts(2)]
+    [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
     """
     at_least("stride", stride, 1)
 
@@ -38,14 +59,35 @@ def strided_parts(stride: int) -> tuple[Pattern, Pattern]:
 
 
 def fixed(stride: int, summary: int) -> Pattern:
-    """Both parts of `fixed_parts` at once."""
+    """Both parts of :func:`fixed_parts` at once.
+
+    Raises
+    ------
+    ValueError
+        If `stride` is below 1 or `summary` is not in 1 to `stride`.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.fixed(3, 1), 1, 1, 6)[0, 0, 4].int()
+    tensor([0, 0, 1, 1, 1, 0], dtype=torch.int32)
+    """
     return union(*fixed_parts(stride, summary))
 
 
 def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
     """A1 = {j <= i : j div l = i div l}, i's block; A2 = {j <= i : j mod l >= l - c}: c columns per block.
 
-    Raises ValueError if stride < 1 or summary is not in 1..stride.
+    Raises
+    ------
+    ValueError
+        If `stride` is below 1 or `summary` is not in 1 to `stride`.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> [masks.to_dense(part, 1, 1, 6)[0, 0, 4].int().tolist() for part in masks.fixed_parts(3, 1)]
+    [[0, 0, 0, 1, 1, 0], [0, 0, 1, 0, 0, 0]]
     """
     at_least("stride", stride, 1)
     if not 1 <= summary <= stride:
@@ -58,11 +100,26 @@ def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
 
 
 def combined(parts: Sequence[Pattern], how: str, layer: int = 0) -> Pattern:
-    """What the heads of one layer attend to; `how` is one of `HEAD_COMBINATIONS`.
+    """What the heads of one layer attend to.
 
-    "interleaved": layer n takes part n mod p in all heads; "merged": every head the union; "per_head": head h part h mod p.
+    Parameters
+    ----------
+    parts : sequence of p patterns
+    how : str
+        ``"interleaved"``: layer n takes part n mod p in all heads; ``"merged"``: every head the union; ``"per_head"``: head h
+        part h mod p.
+    layer : int
 
-    Raises ValueError if `how` is none of them, there is no part, or layer < 0.
+    Raises
+    ------
+    ValueError
+        If `how` is none of these, there is no part, or `layer` is negative.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.combined(masks.strided_parts(2), "per_head"), 1, 2, 6)[0, :, 5].int().tolist()
+    [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
     """
     one_of("how", how, HEAD_COMBINATIONS)
     at_least("number of parts", len(parts), 1)

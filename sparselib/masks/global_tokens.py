@@ -11,8 +11,18 @@ from sparselib.masks.pattern import Pattern, union
 def global_tokens(positions: Sequence[int]) -> Pattern:
     """Rows and columns of the given positions, the same in every sentence and head.
 
-    Raises ValueError if a position is negative (counted from the end it would depend on the sentence: use
-    `sequence_globals`).
+    Raises
+    ------
+    ValueError
+        If a position is negative (counted from the end it would depend on the sentence: use :func:`sequence_globals`).
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.global_tokens([1]), 1, 1, 3).int()
+    tensor([[[[0, 1, 0],
+              [1, 1, 1],
+              [0, 1, 0]]]], dtype=torch.int32)
     """
     for position in positions:
         at_least("positions", position, 0)
@@ -29,10 +39,27 @@ def _cross(position: int) -> Pattern:
 def sequence_globals(lengths: SentenceLengths, which: str) -> Pattern:
     """Row and column of each sentence's first token, or of its first and its last *real* token.
 
-    `lengths`: `[B]` real tokens per sentence; `which`: "first" or "first_last". (The reference code takes the
+    A sentence without tokens has no last one; what is said of its first concerns padding alone. (The reference code takes the
     last padded position, which is wrong for short sentences.)
 
-    Raises ValueError if `which` is neither, or the lengths are not integers of at least 1.
+    Parameters
+    ----------
+    lengths : integers ``[B]``
+        Real tokens per sentence.
+    which : str
+        ``"first"`` or ``"first_last"``.
+
+    Raises
+    ------
+    ValueError
+        If `which` is neither, a length is negative, or the lengths are not integers ``[B]``.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.sequence_globals([4, 2], "first_last"), 2, 1, 4)[:, 0, 2].int()
+    tensor([[1, 0, 0, 1],
+            [1, 1, 0, 0]], dtype=torch.int32)
     """
     one_of("which", which, ("first", "first_last"))
     lengths = checked_lengths(lengths)

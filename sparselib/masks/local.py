@@ -7,7 +7,14 @@ from sparselib.masks.pattern import Pattern
 
 
 def causal() -> Pattern:
-    """Keys up to and including the query's own position."""
+    """Keys up to and including the query's own position.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.causal(), 1, 1, 4)[0, 0, 1].int()
+    tensor([1, 1, 0, 0], dtype=torch.int32)
+    """
 
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return kv_idx <= q_idx
@@ -18,11 +25,20 @@ def causal() -> Pattern:
 def sliding_window(width: int) -> Pattern:
     """Keys around the query; `width` counts all of them, the query's own position included.
 
-    Offsets j - i run over [-ceil(w/2) + 1, floor(w/2)] (as in Sparsefinder's evaluation): odd widths are
-    symmetric, even ones look one step further ahead, width 1 is the diagonal and width 0 nothing. Rows at the
-    edges are cut, not shifted. Intersected with `causal()`, width 11 is the query and its 5 predecessors.
+    Offsets j - i run over [-ceil(w/2) + 1, floor(w/2)] (as in Sparsefinder's evaluation): odd widths are symmetric, even ones
+    look one step further ahead, width 1 is the diagonal and width 0 nothing. Rows at the edges are cut, not shifted.
+    Intersected with :func:`causal`, width 11 is the query and its 5 predecessors.
 
-    Raises ValueError if width < 0.
+    Raises
+    ------
+    ValueError
+        If `width` is negative.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.sliding_window(4), 1, 1, 6)[0, 0, 2].int()
+    tensor([0, 1, 1, 1, 1, 0], dtype=torch.int32)
     """
     at_least("width", width, 0)
     return _window(width, dilation=1)
@@ -31,10 +47,19 @@ def sliding_window(width: int) -> Pattern:
 def dilated(width: int, dilation: int) -> Pattern:
     """`width` keys at every `dilation`-th position around the query: the window's offsets times `dilation`.
 
-    `dilated(width, 1)` is `sliding_window(width)`. Source: Extremely Sparse Transformer, §4 (which leaves the
-    step open; 2 is usual).
+    ``dilated(width, 1)`` is ``sliding_window(width)``. Source: Extremely Sparse Transformer, §4 (which leaves the step open; 2
+    is usual).
 
-    Raises ValueError if width < 0 or dilation < 1.
+    Raises
+    ------
+    ValueError
+        If `width` is negative or `dilation` below 1.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.dilated(3, 2), 1, 1, 6)[0, 0, 2].int()
+    tensor([1, 0, 1, 0, 1, 0], dtype=torch.int32)
     """
     at_least("width", width, 0)
     at_least("dilation", dilation, 1)
@@ -55,7 +80,18 @@ def _window(width: int, dilation: int) -> Pattern:
 def block(size: int) -> Pattern:
     """Keys in the query's own block of `size` consecutive positions.
 
-    Source: Extremely Sparse Transformer, §4. Raises ValueError if size < 1.
+    Source: Extremely Sparse Transformer, §4.
+
+    Raises
+    ------
+    ValueError
+        If `size` is below 1.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.block(2), 1, 1, 6)[0, 0, 2].int()
+    tensor([0, 0, 1, 1, 0, 0], dtype=torch.int32)
     """
     at_least("size", size, 1)
 

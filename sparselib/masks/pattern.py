@@ -10,11 +10,18 @@ from torch import Tensor
 from sparselib.checks import at_least
 
 Pattern = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-"""`(b, h, q_idx, kv_idx) -> Bool`, elementwise on integer tensors that broadcast; True = may attend."""
+"""``(b, h, q_idx, kv_idx) -> Bool``, elementwise on integer tensors that broadcast; True = may attend."""
 
 
 def nothing() -> Pattern:
-    """The pattern without any pair: the neutral element of `union`."""
+    """The pattern without any pair: the neutral element of :func:`union`.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.nothing(), 1, 1, 4).any()
+    tensor(False)
+    """
 
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return (q_idx < 0) & (kv_idx < 0)  # positions are never negative
@@ -23,7 +30,14 @@ def nothing() -> Pattern:
 
 
 def union(*patterns: Pattern) -> Pattern:
-    """Pairs that any of the patterns allows; of no patterns: no pair."""
+    """Pairs that any of the patterns allows; of no patterns: no pair.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.union(lambda b, h, i, j: i == j, lambda b, h, i, j: j == 0), 1, 1, 4)[0, 0, 2].int()
+    tensor([1, 0, 1, 0], dtype=torch.int32)
+    """
 
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return reduce(or_, (pattern(b, h, q_idx, kv_idx) for pattern in (nothing(), *patterns)))
@@ -32,7 +46,14 @@ def union(*patterns: Pattern) -> Pattern:
 
 
 def intersection(first: Pattern, *others: Pattern) -> Pattern:
-    """Pairs that all of the patterns allow."""
+    """Pairs that all of the patterns allow.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(masks.intersection(lambda b, h, i, j: j <= i, lambda b, h, i, j: j > 0), 1, 1, 4)[0, 0, 2].int()
+    tensor([0, 1, 1, 0], dtype=torch.int32)
+    """
 
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return reduce(and_, (pattern(b, h, q_idx, kv_idx) for pattern in (first, *others)))
@@ -48,10 +69,27 @@ def to_dense(
     keys: int | None = None,
     device: torch.device | str = "cpu",
 ) -> Tensor:
-    """Write a pattern out as `Bool[B, H, Q, K]`; `keys` defaults to `queries`.
+    """Write a pattern out as ``Bool[B, H, Q, K]``.
 
-    `device` must be the one that the pattern's own tensors (lengths, random draws) live on, if it has any.
-    Raises ValueError if a size is below 1.
+    Parameters
+    ----------
+    batch, heads, queries : int
+    keys : int, optional
+        As many as queries by default.
+    device : torch.device or str
+        The one that the pattern's own tensors (lengths, random draws) live on, if it has any.
+
+    Raises
+    ------
+    ValueError
+        If a size is below 1.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> masks.to_dense(lambda b, h, i, j: j <= i, 1, 1, 2, 3).int()
+    tensor([[[[1, 0, 0],
+              [1, 1, 0]]]], dtype=torch.int32)
     """
     keys = queries if keys is None else keys
     shape = (batch, heads, queries, keys)

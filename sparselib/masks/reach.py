@@ -4,8 +4,15 @@ from torch import Tensor
 
 
 def two_steps(second: Tensor, first: Tensor) -> Tensor:
-    """`Bool[..., n, n]`: the query attends by `second` to some position that attends by `first` to the key.
+    """``Bool[..., n, n]``: the query attends by `second` to some position that attends by `first` to the key.
 
     The boolean product second · first; `first` belongs to the earlier layer.
+
+    Examples
+    --------
+    >>> from sparselib import masks
+    >>> previous = masks.to_dense(lambda b, h, i, j: j == i - 1, 1, 1, 4)[0, 0]
+    >>> masks.two_steps(previous, previous).nonzero().tolist()
+    [[2, 0], [3, 1]]
     """
     return second.float() @ first.float() > 0

@@ -11,20 +11,24 @@ from sparselib.predictors.clustering import Clustering, fit_centroids
 from sparselib.predictors.distance import Distance, squared_distances
 from sparselib.predictors.hashing import Hashing
 from sparselib.predictors.positional import BigBird, Longformer, Nothing, Pattern
+from sparselib.predictors.protocol import Needs, Predictor
 from sparselib.predictors.quantization import Quantization
 from sparselib.predictors.routing import Routing, fit_routing_centroids
 from sparselib.predictors.rows import Rows, RowWise
 from sparselib.predictors.topk import TopK
 
 __all__ = [
+    "PREDICTORS",
     "BigBird",
     "Bucketed",
     "Clustering",
     "Distance",
     "Hashing",
     "Longformer",
+    "Needs",
     "Nothing",
     "Pattern",
+    "Predictor",
     "Quantization",
     "Routing",
     "RowWise",
@@ -35,3 +39,9 @@ __all__ = [
     "share_a_bucket",
     "squared_distances",
 ]
+
+#: Those that are made of numbers and names alone, beside what they declare to need: what a grid may name.
+PREDICTORS: dict[str, type[Predictor]] = {
+    cls.__name__: cls
+    for cls in (BigBird, Clustering, Distance, Hashing, Longformer, Nothing, Quantization, Routing, TopK)
+}

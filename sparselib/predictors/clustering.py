@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch import Tensor
 from sparselib.checks import Lengths, one_of
 from sparselib.predictors.buckets import Bucketed, membership
 from sparselib.predictors.inputs import Tokens, check_centroids, check_points, checked_inputs, matching_centroids
+from sparselib.predictors.protocol import Needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +24,8 @@ class Clustering(Bucketed):
 
     Raises ValueError for malformed centroids, top_k outside 1..C or an unknown match.
     """
+
+    needs: ClassVar[Needs] = Needs(centroids="kmeans")
 
     centroids: Tensor = field(repr=False)
     top_k: int = 1

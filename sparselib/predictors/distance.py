@@ -1,6 +1,7 @@
 """Distance-based pairing (Sparsefinder §4.3): an edge where query and key are near each other."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch import Tensor
 from sparselib.checks import Lengths, at_least, one_of
 from sparselib.masks.visible import visible_pairs
 from sparselib.predictors.inputs import checked_inputs
+from sparselib.predictors.protocol import Needs
 
 _POWER = {"sq_euclidean": 1, "euclidean": 2}  # threshold ** power is the limit on the squared distance
 
@@ -22,6 +24,8 @@ class Distance:
 
     Raises ValueError if threshold < 0 or the metric is unknown.
     """
+
+    needs: ClassVar[Needs] = Needs()
 
     threshold: float
     metric: str = "sq_euclidean"

@@ -1,6 +1,7 @@
 """Reformer (Kitaev et al. 2020) as Sparsefinder simulates it: hashing by random rotations."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch import Tensor
 from sparselib.checks import Lengths, at_least
 from sparselib.predictors.buckets import Bucketed, membership
 from sparselib.predictors.inputs import checked_inputs
+from sparselib.predictors.protocol import Needs
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class Hashing(Bucketed):
 
     Raises ValueError unless buckets is even and at least 2, and rounds at least 1.
     """
+
+    needs: ClassVar[Needs] = Needs(prefix=True, seed=True)
 
     buckets: int
     rounds: int = 1

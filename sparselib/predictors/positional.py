@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -11,10 +12,13 @@ from sparselib import masks
 from sparselib.checks import Lengths, at_least, one_of
 from sparselib.masks.visible import visible_pairs
 from sparselib.predictors.inputs import checked_inputs
+from sparselib.predictors.protocol import Needs
 
 
 class Positional(ABC):
     """A predictor that depends on positions and lengths only; subclasses say which pattern it is."""
+
+    needs: ClassVar[Needs] = Needs(prefix=True, positions=True)
 
     @abstractmethod
     def pattern(self, lengths: Tensor, heads: int) -> masks.Pattern:
@@ -60,6 +64,8 @@ class Longformer(Positional):
     Raises ValueError if global_count < 0.
     """
 
+    needs: ClassVar[Needs] = Needs(prefix=True, positions=True, seed=True)
+
     global_count: int
     seed: int = 0
 
@@ -76,6 +82,8 @@ class BigBird(Positional):
 
     Raises ValueError if random_keys < 0 or the scope is unknown.
     """
+
+    needs: ClassVar[Needs] = Needs(prefix=True, positions=True, seed=True)
 
     random_keys: int
     seed: int = 0

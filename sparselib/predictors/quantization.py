@@ -1,6 +1,7 @@
 """Buckets through quantization (Sparsefinder §4.4), with the fixed-size bins that the paper reports."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch import Tensor
 from sparselib.checks import Lengths, at_least
 from sparselib.predictors.buckets import Bucketed, membership
 from sparselib.predictors.inputs import Tokens, checked_inputs
+from sparselib.predictors.protocol import Needs
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,8 @@ class Quantization(Bucketed):
 
     Raises ValueError if bins < 1.
     """
+
+    needs: ClassVar[Needs] = Needs(prefix=True)
 
     bins: int
 

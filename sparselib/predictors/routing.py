@@ -1,6 +1,7 @@
 """Routing Transformer (Roy et al. 2021) as Sparsefinder simulates it: each centroid picks its tokens."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch.nn.functional import normalize, one_hot
 from sparselib.checks import Lengths, at_least, one_of
 from sparselib.predictors.buckets import Bucketed
 from sparselib.predictors.inputs import Tokens, check_centroids, check_points, checked_inputs, matching_centroids
+from sparselib.predictors.protocol import Needs
 
 _BATCH = 512  # points per update: one sentence of the papers' length
 
@@ -24,6 +26,8 @@ class Routing(Bucketed):
 
     Raises ValueError for malformed centroids, width < 1 or an unknown membership.
     """
+
+    needs: ClassVar[Needs] = Needs(prefix=True, centroids="routing")
 
     centroids: Tensor = field(repr=False)
     width: int | None = None

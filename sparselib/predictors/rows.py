@@ -13,6 +13,7 @@ from torch import Tensor
 from sparselib.checks import Lengths
 from sparselib.masks.visible import visible_pairs
 from sparselib.predictors.inputs import checked_inputs
+from sparselib.predictors.protocol import Needs
 
 
 class Rows(NamedTuple):
@@ -34,6 +35,8 @@ class Rows(NamedTuple):
 
 class RowWise(ABC):
     """A predictor that implements `pairs`; `cross` says whether queries may come from another sentence than keys."""
+
+    needs: ClassVar[Needs] = Needs(prefix=True)
 
     cross: ClassVar[bool] = False
 

@@ -1,10 +1,13 @@
 """Block masks: dense and FlexAttention's form, there and back, and what is refused."""
 
+import shutil
+
 import pytest
 import torch
-from torch.nn.attention.flex_attention import create_block_mask
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from sparselib.kernels import BlockMask
+from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
 
 def drawn(*shape, density=0.5, seed=0):
@@ -23,6 +26,40 @@ def test_dense_there_and_back(size, length, density):
     back = BlockMask.from_flex(mask.to_flex())
     assert torch.equal(back.to_dense(), dense)
     assert (back.block_size, back.length) == (mask.block_size, mask.length)
+
+
+def split(dense, size, length):
+    """The mask with its even blocks of keys listed as full."""
+    even = torch.arange(dense.shape[-1]) % 2 == 0
+    first, second = (BlockMask.from_dense(x, size, length) for x in (dense & ~even, dense & even))
+    return BlockMask(first.kv_num_blocks, first.kv_indices, size, length, second.kv_num_blocks, second.kv_indices)
+
+
+def flex_is_the_twin(function, mask):
+    """Softmax attention of FlexAttention with the mask, against a mask of tokens in float64."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, 3, mask.length[i], 16, generator=generator) for i in (0, 1, 1))
+    found = function(q, k, v, block_mask=mask.to_flex())
+    expected = block_sparse_entmax_attention_reference(*(x.double() for x in (q, k, v)), mask, alpha=1)[0]
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("made", [BlockMask.from_dense, split])
+@pytest.mark.parametrize("heads", [(1, 1), (2, 1), (1, 3), (2, 3)])
+@pytest.mark.parametrize(("size", "length"), [(16, (64, 64)), (16, (65, 50)), ((16, 32), (50, 97)), (64, (1, 1))])
+def test_uncompiled_flex_attention_visits_the_same_blocks(size, length, heads, made):
+    sizes = (size, size) if isinstance(size, int) else size
+    dense = drawn(*heads, *(-(-n // one) for n, one in zip(length, sizes, strict=True)))
+    mask = made(dense, size, length)
+    flex_is_the_twin(flex_attention, mask)
+    assert torch.equal(BlockMask.from_flex(mask.to_flex()).to_dense(), dense)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="inductor compiles C++ for the CPU: no g++")
+@pytest.mark.parametrize(("made", "blocks", "length"), [(BlockMask.from_dense, 2, 256), (split, 3, 300)])
+def test_compiled_flex_attention_too(made, blocks, length):
+    mask = made(drawn(1, 3, blocks, blocks), 128, (length, length))
+    flex_is_the_twin(torch.compile(flex_attention, fullgraph=True), mask)
 
 
 def test_flex_sees_the_same_blocks():

@@ -21,9 +21,10 @@ def _sweep(x_ptr, tau_ptr, steps, factor, power, ROWS: tl.constexpr, TILE: tl.co
     tau = tl.full([ROWS], LOWEST, tl.float32)
     norm = tl.zeros([ROWS], tl.float32)
     slope = tl.zeros([ROWS], tl.float32)
+    largest = tl.full([ROWS], LOWEST, tl.float32)
     for step in range(0, steps):
         x = tl.load(x_ptr + row[:, None] * steps * TILE + step * TILE + tl.arange(0, TILE)[None, :])
-        tau, norm, slope = online_step(tau, norm, slope, x, factor, power, KIND)
+        tau, norm, slope, largest = online_step(tau, norm, slope, largest, x, factor, power, KIND)
         tl.store(tau_ptr + step * ROWS + row, tau)
 
 

@@ -14,8 +14,8 @@ class ControlledAttention(MultiheadAttention):
     """Takes the place, the weights and the cache format of a stock ``MultiheadAttention``.
 
     Softmax gives what the stock module gives. Its control sees the queries before fairseq scales them, in place, and the
-    keys of the whole prefix. While the control asks for past queries, those are cached beside the keys, and in
-    cross-attention the number of steps so far, if it asks for the queries' positions.
+    keys of the whole prefix. While its graph asks for the queries of the prefix, those are cached beside the keys, and in
+    cross-attention always the number of steps so far, which tells the queries' positions.
     """
 
     def __init__(self, stock: MultiheadAttention, control: AttentionControl, layer: int):
@@ -57,20 +57,21 @@ class ControlledAttention(MultiheadAttention):
             k, v, padding = state["prev_key"], state["prev_value"], state["prev_key_padding_mask"]
         else:
             k, v, padding = self._keys_and_values(query if self.self_attention else key, key_padding_mask, state)
-        count_steps = self.encoder_decoder_attention and self.control.query_positions
-        before = state.get("prev_steps") if count_steps else None
+        before = state.get("prev_steps")
         done = 0 if before is None else int(before[0])
         prefix = None
         if incremental_state is not None:
             new = {"prev_key": k, "prev_value": v, "prev_key_padding_mask": padding}
-            if self.self_attention and self.control.past_queries:
+            if self.self_attention and self.control.needs_prefix:
                 prefix = new["prev_query"] = _append(state.get("prev_query"), q)
-            if count_steps:
+            if self.encoder_decoder_attention:
                 new["prev_steps"] = torch.full((len(k),), done + steps, device=k.device)  # reordered with the keys
             self._set_input_buffer(incremental_state, new)
         beams = sentences // len(k)  # of one sentence: they share the encoder's output
         visible = _visible(attn_mask, padding)
-        positions = torch.arange(done, done + steps, device=k.device).repeat(beams) if count_steps else None
+        positions = None
+        if self.encoder_decoder_attention:
+            positions = torch.arange(done, done + steps, device=k.device).repeat(beams)
         weights = self.control.weights(self.layer, self._fold(q, beams), k, visible, prefix=prefix, positions=positions)
         output = self._unfold(self.dropout_module(weights).type_as(v) @ v, beams)
         output = self.out_proj(output.permute(2, 0, 1, 3).reshape(steps, sentences, self.embed_dim))

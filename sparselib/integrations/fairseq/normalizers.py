@@ -7,8 +7,7 @@ import entmax as package
 import torch
 from torch import Tensor, nn
 
-from sparselib.dense_attention import Normalizer
-from sparselib.normalizers import entmax, entmax15, sparsemax, topk_softmax
+from sparselib.normalizers import Entmax, Normalizer, entmax, entmax15, sparsemax, topk_softmax
 
 NORMALIZERS = ("softmax", "entmax15", "sparsemax", "entmax", "entmax_alpha", "topk")
 #: The first is the default.
@@ -60,7 +59,7 @@ def normalizer_of(args, heads: int) -> Normalizer:
         raise ValueError(f"--attention-implementation entmax is for {', '.join(PACKAGES)}; not for {name}")
     match name:
         case "softmax":
-            return partial(torch.softmax, dim=-1)
+            return Entmax(1)
         case "entmax15" | "sparsemax" if packages:
             return partial(_in_float32, PACKAGES[name])
         case "entmax15":
@@ -70,7 +69,7 @@ def normalizer_of(args, heads: int) -> Normalizer:
         case "entmax":
             if args.attention_alpha is None or args.attention_alpha < 1:
                 raise ValueError(f"--attention-alpha must be at least 1 for entmax; got {args.attention_alpha}")
-            return partial(entmax, alpha=args.attention_alpha)
+            return Entmax(args.attention_alpha)
         case "entmax_alpha":
             return LearnedEntmax(heads, partial(_in_float32, PACKAGES[name]) if packages else entmax)
         case "topk":

@@ -7,10 +7,10 @@ from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
 from sparselib.forms import FACTORISED, FORMS, factorised, form
-from sparselib.forms.graph import FormGraph
-from sparselib.integrations.control import AttentionControl
+from sparselib.integrations.control import AttentionControl, TokenPairs
 from sparselib.integrations.fairseq.attention import ControlledAttention
 from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, NORMALIZERS, normalizer_of
+from sparselib.integrations.graphs import FormGraph
 from sparselib.masks import HEAD_COMBINATIONS
 
 #: Where a transformer attends: encoder self-, decoder self- and cross-attention.
@@ -103,8 +103,7 @@ def restrict(controls: dict[str, AttentionControl], name: str, budget: int | Non
         # Each layer of each place draws its own random keys.
         forms = [form(name, budget, seed=number + len(controls) * layer) for layer in range(control.layers)]
         if place != "cross" or forms[0].cross:
-            control.graph = FormGraph(forms, causal=place == "decoder")
-            control.query_positions = place == "cross"
+            control.mode = TokenPairs(FormGraph(forms, causal=place == "decoder"))
 
 
 def factorise(control: AttentionControl, args) -> None:
@@ -115,7 +114,7 @@ def factorise(control: AttentionControl, args) -> None:
     ValueError
         If there is a form too, the stride is missing, or a number is out of range.
     """
-    if control.graph is not None:
+    if control.mode != TokenPairs():
         raise ValueError("--factorised-pattern and --attention-form exclude each other")
     if getattr(args, "factorised_stride", None) is None:
         raise ValueError(f"--factorised-stride: the {args.factorised_pattern} pattern needs one, at least 1")
@@ -124,7 +123,7 @@ def factorise(control: AttentionControl, args) -> None:
         factorised(args.factorised_pattern, args.factorised_stride, **numbers, layer=layer)
         for layer in range(control.layers)
     ]
-    control.graph = FormGraph(forms, causal=True)
+    control.mode = TokenPairs(FormGraph(forms, causal=True))
 
 
 def drop_words(tokens: Tensor, probability: float, dictionary) -> Tensor:

@@ -134,7 +134,7 @@ def test_a_pair_at_the_limit_is_covered_and_padding_may_hold_anything(causal):
     k = torch.zeros(2, HEADS, 5, PROJECTED)
     k[:, :, 1] = 1.0  # 4 away from every query
     q[1, :, 3:] = k[1, :, 3:] = 1e4
-    batch = Batch(q, k, torch.tensor([5, 3]), 0, causal)
+    batch = Batch(q, k, torch.tensor([5, 3]), causal)
     counts = Counter(batch, [0], "none").count_thresholds(q, k, [3.9, 4.0])
     visible = batch.visible.sum((1, 2, 3))
     beyond = batch.visible[..., 1].sum((1, 2))  # the pairs with the second key
@@ -177,5 +177,5 @@ def test_windows_must_be_distinct_increasing_and_not_negative(windows):
 
 
 def test_unknown_global_tokens_are_refused():
-    with pytest.raises(ValueError, match="which must be one of"):
+    with pytest.raises(ValueError, match="global_tokens must be one of"):
         Counter(make_batch([3], False), [0], "last")

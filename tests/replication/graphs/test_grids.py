@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from replication.graphs import grids
-from replication.graphs.grids import ALLOWED, Member, cluster_counts, expand
+from replication.graphs.grids import Member, cluster_counts, expand
 from sparselib import predictors
 
 CENTROIDS = {"kmeans-4": torch.zeros(2, 4, 3), "kmeans-8": torch.zeros(2, 8, 3), "routing-4": torch.ones(2, 4, 3)}
@@ -59,10 +59,6 @@ def test_settings_are_told_apart_and_do_not_depend_on_the_order_of_arguments():
 def test_an_unknown_predictor_is_named_with_its_method(section):
     with pytest.raises(ValueError, match=r"mine: predictor must be one of .*Distance.*; got"):
         expand({"mine": section})
-
-
-def test_every_allowed_predictor_exists():
-    assert {*vars(predictors)} >= ALLOWED
 
 
 def test_centroids_are_those_of_the_method_and_the_number_of_clusters():

@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 import torch
 
-from replication.graphs.grids import SEEDED, expand
+from replication.graphs.grids import expand
 from replication.graphs.sweep import MEASURES, sweep_layer
 from sparselib.masks.combine import combine
 from sparselib.metrics import empty_rows, exact_fraction, precision, recall, sparsity
+from sparselib.predictors import PREDICTORS
 from sparselib.projections import Projection
 
 LENGTHS = [12, 7, 1, 9]
@@ -25,7 +26,7 @@ METHODS = {
     "bigbird": {"predictor": "BigBird", "random_keys": 2},
     "top": {"predictor": "TopK", "k": 2},
 }
-RANDOM = [method for method, section in METHODS.items() if section["predictor"] in SEEDED]
+RANDOM = [method for method, section in METHODS.items() if PREDICTORS[section["predictor"]].needs.seed]
 KEY = ["method", "setting", "head", "window"]
 
 

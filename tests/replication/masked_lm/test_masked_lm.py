@@ -46,7 +46,7 @@ def test_attention_starts_local(text, seed):
     tokenizer, input_ids = text
     model = tiny.network(tokenizer, seed, hidden_size=64, initializer_range=0.08)
     scores = []
-    with use_attention(model).observing(lambda layer, q, k, visible: scores.append((q @ k.mT).mean((0, 1)))):
+    with use_attention(model).observing(lambda call, mask: scores.append((call.q @ call.k.mT).mean((0, 1)))):
         model.eval()(input_ids)
     for of_layer in scores:
         by_distance = [of_layer.diagonal(distance).mean().item() for distance in (0, 1, 2, 3, 4)]

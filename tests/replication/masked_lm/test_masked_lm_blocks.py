@@ -10,6 +10,7 @@ import torch
 from replication.masked_lm.blocks import Variant, evaluate_blocks, time_blocks, variants
 from replication.masked_lm.evaluation import cross_entropy, mask_text
 from sparselib.blocks.chunks import Chunks
+from sparselib.integrations.control import TokenPairs
 from sparselib.integrations.huggingface import use_attention
 from sparselib.projections import Projection
 
@@ -68,8 +69,8 @@ def test_a_variant_is_measured_on_its_own_blocks(setting, table):
             continue
         found = []
 
-        def dense(layer, q, k, visible, variant=variant, found=found):
-            blocks = variant.graph(layer, q, k, None).to_dense().expand(len(q), -1, -1, -1)
+        def dense(call, variant=variant, found=found):
+            blocks = variant.graph(call.layer, call.q, call.k, None).to_dense().expand(len(call.q), -1, -1, -1)
             found.append(blocks.double().mean().item())
             return blocks.repeat_interleave(SIZE, 2).repeat_interleave(SIZE, 3)
 
@@ -135,5 +136,4 @@ def test_what_is_timed_is_the_variant(setting, monkeypatch):
 
 def test_the_model_attends_freely_again_afterwards(setting, table):
     _, control, _ = setting
-    assert control.block_graph is None
-    assert control.observer is None
+    assert control.mode == TokenPairs()

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from test_ngram import kneser_ney
+from bigrams import kneser_ney
 
 from replication.graphs.grids import Member
+from replication.graphs.replaced import Replacements
 from replication.graphs.shards import open_graphs
 from replication.masked_lm.evaluation import (
     MaskedText,
@@ -53,9 +54,8 @@ def projections(layers: int = 2, seed: int = 0) -> list[Projection]:
 
 def replaced(model, control, masked, members, windows=(0,), global_tokens="none", layers=2, batch_size=4):
     centroids = [{} for _ in range(layers)]
-    table = evaluate_replaced(
-        model, control, masked, projections(layers), centroids, members, list(windows), global_tokens, 0, batch_size
-    )
+    replacements = Replacements(projections(layers), centroids, members, list(windows), global_tokens, 0)
+    table = evaluate_replaced(model, control, masked, replacements, batch_size)
     return table.set_index(["method", "window"])
 
 

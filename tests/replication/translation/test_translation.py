@@ -14,6 +14,7 @@ import torch
 
 pytest.importorskip("sparselib.integrations.fairseq")
 from replication.corpora.parallel import write_parallel
+from replication.graphs.replaced import Replacements
 from replication.graphs.shards import open_graphs
 from replication.translation.data import binarize
 from replication.translation.evaluation import evaluate_replaced, extract_decoder_graphs, score, to_text
@@ -72,10 +73,10 @@ def test_a_model_trained_with_a_form_keeps_it_when_loaded(data):
     form = {"attention_form": "Top-k OOW", "attention_budget": 2}
     train(data / "data", "en", "de", ARCHITECTURE, TRAINING | form | {"max_update": 20}, 0, data / "form")
     loaded = load_translator(data / "form" / "model.pt", data / "data")
-    assert loaded.decoder.graph.forms == [TopKOutOfWindow(2)]
+    assert loaded.decoder.mode.graph.forms == [TopKOutOfWindow(2)]
     assert loaded.decoder.normalizer_of(0)(torch.zeros(1, 4)).tolist() == [[0.25] * 4]
     seen = []
-    with loaded.decoder.observing(lambda layer, q, k, mask: seen.append(int(mask.sum(-1).max()))):
+    with loaded.decoder.observing(lambda call, mask: seen.append(int(mask.sum(-1).max()))):
         assert len(loaded.translate("test", 3, 2, 200)) == 3
     assert max(seen) == 2
 
@@ -131,7 +132,10 @@ def test_graphs_are_those_of_the_decoder(data, translator, tmp_path):
             assert length == len(dataset[index]["target"]) > 6
             assert len(text["target"][row].split()) == length - 1  # without </s>
             sample = dataset.collater([dataset[index]])
-            with torch.no_grad(), translator.decoder.observing(lambda n, q, k, mask: seen.update(q=q, k=k, mask=mask)):
+            with (
+                torch.no_grad(),
+                translator.decoder.observing(lambda call, mask: seen.update(q=call.q, k=call.k, mask=mask)),
+            ):
                 translator.model(**sample["net_input"])
             batch = graphs.batch(row, row + 1)
             assert torch.allclose(batch.q, seen["q"], atol=1e-5)
@@ -145,9 +149,8 @@ def test_no_sentence_is_long_enough(translator, tmp_path):
 
 
 def test_the_gold_graph_gives_the_models_own_bleu(data, translator):
-    table = evaluate_replaced(
-        translator, "test", 20, references(data), "spaces", [], [], [], [0], "first", 0, 3, 500
-    ).set_index("method")
+    nothing = Replacements([], [], [], [0], "first", 0)
+    table = evaluate_replaced(translator, "test", references(data), "spaces", nothing, 3, 500).set_index("method")
     assert table.loc["gold graph", "bleu"] == table.loc["full", "bleu"]
     assert table.loc["full", "sparsity"] == 0
     assert table.loc["gold graph", "sparsity"] == pytest.approx(table.loc["full", "gold_sparsity"])

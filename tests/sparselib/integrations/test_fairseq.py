@@ -96,7 +96,7 @@ def test_an_encoder_without_padding_does_not_take_the_softmax_fast_path(task, ba
     ours.eval()
     full = batch[0][:1], batch[1][:1], batch[2][:1]
     called = []
-    with torch.no_grad(), ours.attention_controls["encoder"].observing(lambda layer, *_: called.append(layer)):
+    with torch.no_grad(), ours.attention_controls["encoder"].observing(lambda call, mask: called.append(call.layer)):
         ours(*full)
     assert called == [0, 1]
 
@@ -107,7 +107,10 @@ def test_queries_are_seen_before_fairseq_scales_them(task, batch):
     seen, expected = {}, []
     layer = ours.decoder.layers[0].self_attn
     layer.q_proj.register_forward_hook(lambda module, inputs, output: expected.append(output.clone()))
-    with torch.no_grad(), ours.attention_controls["decoder"].observing(lambda n, q, k, v: seen.setdefault(n, q)):
+    with (
+        torch.no_grad(),
+        ours.attention_controls["decoder"].observing(lambda call, mask: seen.setdefault(call.layer, call.q)),
+    ):
         ours(*batch)
     assert torch.equal(seen[0].permute(2, 0, 1, 3).flatten(2), expected[0])
 

@@ -8,6 +8,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from translators import logits, stock_and_ours
 
 from sparselib.forms import FORMS
+from sparselib.integrations.control import TokenPairs
 from sparselib.masks import HEAD_COMBINATIONS
 
 #: Options by the name of the form or of the factorised pattern and its heads.
@@ -55,7 +56,7 @@ def test_beam_search_under_a_form_equals_teacher_forcing(task, batch, name):
 @pytest.mark.parametrize("name", FORMS)
 def test_forms_are_where_the_paper_has_them_and_learn(task, batch, name):
     ours, _ = restricted(task, RESTRICTED[name])
-    places = {place for place, control in ours.attention_controls.items() if control.graph is not None}
+    places = {place for place, control in ours.attention_controls.items() if control.mode != TokenPairs()}
     assert places == {"encoder", "decoder"} | ({"cross"} if name in ("Full", "Random", "Top-k") else set())
     logits(ours.train(), batch).square().sum().backward()
     assert all(layer.self_attn.k_proj.weight.grad.isfinite().all() for layer in ours.encoder.layers)
@@ -68,9 +69,9 @@ def test_a_factorised_decoder_attends_by_its_parts_in_turn(task, batch, name):
     ours, _ = restricted(task, options)
     masks_of = {}
     control = ours.attention_controls["decoder"]
-    with control.observing(lambda layer, q, k, mask: masks_of.update({layer: mask})), torch.no_grad():
+    with control.observing(lambda call, mask: masks_of.update({call.layer: mask})), torch.no_grad():
         logits(ours, batch)
-    assert {place for place, one in ours.attention_controls.items() if one.graph is not None} == {"decoder"}
+    assert {place for place, one in ours.attention_controls.items() if one.mode != TokenPairs()} == {"decoder"}
     parts = {
         "strided": [lambda i, j: i - j <= 3, lambda i, j: (i - j) % 3 == 0],
         "fixed": [lambda i, j: i // 3 == j // 3, lambda i, j: j % 3 >= 1],

@@ -1,6 +1,5 @@
 """Our attention inside Hugging Face models against their own eager attention, and predicted graphs inside them."""
 
-from functools import partial
 from typing import NamedTuple
 
 import entmax as reference
@@ -12,8 +11,12 @@ from transformers import (
     BertModel,
     FSMTConfig,
     FSMTForConditionalGeneration,
+    Gemma2Config,
+    Gemma2Model,
     GPT2Config,
     GPT2Model,
+    GptOssConfig,
+    GptOssModel,
     LlamaConfig,
     LlamaModel,
     MarianConfig,
@@ -21,6 +24,8 @@ from transformers import (
     PreTrainedModel,
     RobertaConfig,
     RobertaModel,
+    T5Config,
+    T5Model,
 )
 
 from sparselib.blocks.kernel_arguments import token_rules
@@ -28,7 +33,7 @@ from sparselib.dense_attention import attention_weights, gold_graph
 from sparselib.integrations import control as module_of_control
 from sparselib.integrations.huggingface import use_attention
 from sparselib.kernels import BlockMask
-from sparselib.normalizers import entmax15
+from sparselib.normalizers import Entmax, entmax15
 
 HEADS, LENGTH, PADDED = 4, 9, 6
 BOTH = {"vocab_size": 50, "max_position_embeddings": 40}
@@ -94,12 +99,12 @@ def by_package(scores: Tensor) -> Tensor:
     return reference.entmax15(scores, dim=-1)
 
 
-def gold(layer, q, k, visible):
-    return gold_graph(q, k, visible)
+def gold(call):
+    return gold_graph(call.q, call.k, call.visible)
 
 
-def diagonal(layer, q, k, visible):
-    return torch.eye(q.shape[2], k.shape[2], dtype=torch.bool).expand_as(visible)
+def diagonal(call):
+    return torch.eye(call.q.shape[2], call.k.shape[2], dtype=torch.bool).expand_as(call.visible)
 
 
 @pytest.mark.parametrize(("name", "padding"), [*((name, "right") for name in MODELS), *((n, "left") for n in CAUSAL)])
@@ -127,9 +132,9 @@ def test_entmax_weights_are_the_entmax_packages(case):
     control = use_attention(case.model)
     expected = []
 
-    def observe(layer, q, k, visible):
-        assert layer == len(expected)
-        expected.append(attention_weights(q, k, visible, normalizer=by_package))
+    def observe(call, mask):
+        assert call.layer == len(expected)
+        expected.append(attention_weights(call.q, call.k, mask, normalizer=by_package))
 
     with control.observing(observe):
         found = case.attentions()
@@ -156,7 +161,7 @@ def test_padding_and_future_get_no_weight(name, padding):
 def test_the_gold_graph_of_what_is_observed_is_where_the_weights_are(case):
     control = use_attention(case.model)
     graphs = []
-    with control.observing(lambda layer, q, k, visible: graphs.append(gold_graph(q, k, visible))):
+    with control.observing(lambda call, mask: graphs.append(gold_graph(call.q, call.k, mask))):
         weights = case.attentions()
     assert len(graphs) == control.layers
     for graph, found in zip(graphs, weights, strict=True):
@@ -178,7 +183,7 @@ def test_its_own_gold_graph_changes_nothing_and_the_diagonal_does(case):
 def test_a_graph_never_reveals_padding_or_future(case):
     control = use_attention(case.model)
     free = case()
-    with control.restricted_to(lambda layer, q, k, visible: torch.ones_like(visible)):
+    with control.restricted_to(lambda call: torch.ones_like(call.visible)):
         assert torch.equal(case(), free)
 
 
@@ -191,7 +196,7 @@ def test_restriction_and_observation_end_with_their_block_even_by_an_exception(c
             case()
             raise KeyboardInterrupt
 
-    for context in (control.restricted_to(diagonal), control.observing(lambda *arguments: calls.append(arguments[0]))):
+    for context in (control.restricted_to(diagonal), control.observing(lambda call, mask: calls.append(call.layer))):
         with pytest.raises(KeyboardInterrupt):
             interrupted(context)
     assert calls == list(range(control.layers))
@@ -252,16 +257,17 @@ def two_by_two(layer, q, k, lengths):
     return BlockMask.from_dense((((row + column + heads) % 2 == 0) | (row == column))[None], 2, q.shape[2])
 
 
-def tokens_of_blocks(layer, q, k, visible):
-    dense = two_by_two(layer, q, k, None).to_dense()
-    return dense.repeat_interleave(2, 2).repeat_interleave(2, 3)[..., : q.shape[2], : q.shape[2]] & visible
+def tokens_of_blocks(call):
+    dense = two_by_two(call.layer, call.q, call.k, None).to_dense()
+    n = call.q.shape[2]
+    return dense.repeat_interleave(2, 2).repeat_interleave(2, 3)[..., :n, :n] & call.visible
 
 
 @pytest.mark.parametrize("name", ["roberta", "bert", "gpt2", "llama"])
 @pytest.mark.parametrize("alpha", [1, 1.5])
 def test_visited_blocks_are_a_mask_of_their_tokens(name, alpha):
     case = make(name)
-    control = use_attention(case.model, partial(torch.softmax, dim=-1) if alpha == 1 else entmax15)
+    control = use_attention(case.model, Entmax(1) if alpha == 1 else entmax15)
     with control.restricted_to(tokens_of_blocks):
         expected = case()
     dense = case()
@@ -310,8 +316,65 @@ def test_blocks_refuse_what_they_cannot_honour():
         case()
     case = make("gpt2")
     control = use_attention(case.model)
-    with control.visiting(two_by_two), control.restricted_to(gold), pytest.raises(ValueError, match="both at once"):
-        case()
+    with control.visiting(two_by_two), pytest.raises(ValueError, match="neither weights nor graphs of token pairs"):
+        with control.restricted_to(gold):
+            case()
+    with control.restricted_to(gold), pytest.raises(ValueError, match="not both at once"):
+        with control.visiting(two_by_two):
+            case()
     case.model.train()
     with control.visiting(two_by_two), pytest.raises(ValueError, match="block-sparse attention has none"):
         case.model(**case.inputs)
+
+
+TINY = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+OTHERS = {
+    "position_bias": lambda: T5Model(T5Config(vocab_size=50, d_model=32, d_kv=16, d_ff=32, num_layers=1, num_heads=2)),
+    "softcap": lambda: Gemma2Model(Gemma2Config(**TINY, head_dim=16, num_key_value_heads=2)),
+    "s_aux": lambda: GptOssModel(
+        GptOssConfig(**TINY, head_dim=16, num_key_value_heads=2, num_local_experts=2, num_experts_per_tok=1)
+    ),
+}
+
+
+@pytest.mark.parametrize("argument", OTHERS)
+def test_what_changes_scores_is_refused_by_name_and_the_model_is_as_it_was(argument):
+    """They were swallowed, and the model computed something else."""
+    torch.manual_seed(0)
+    model = OTHERS[argument]().eval()
+    ids = torch.arange(8)[None] + 10
+    inputs = {"input_ids": ids} | ({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {})
+    with torch.no_grad():
+        before = model(**inputs).last_hidden_state
+    implementation = model.config._attn_implementation
+    with pytest.raises(ValueError, match=f"passes .*{argument}"):
+        use_attention(model)
+    assert model.config._attn_implementation == implementation
+    with torch.no_grad():
+        assert torch.equal(model(**inputs).last_hidden_state, before)
+    assert not any(hasattr(module, "sparselib_control") for module in model.modules())
+
+
+def test_a_refused_second_change_leaves_the_first_one(monkeypatch):
+    case = make("bert")
+    control = use_attention(case.model)
+    with control.restricted_to(diagonal):
+        restricted = case()
+
+    def failing(*arguments, **others):
+        raise RuntimeError("out of memory")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(case.model), "forward", failing)
+        with pytest.raises(RuntimeError, match="out of memory"):
+            use_attention(case.model, Entmax(1))
+    with control.restricted_to(diagonal):
+        assert torch.equal(case(), restricted)
+
+
+def test_a_mask_that_is_added_to_scores_is_refused():
+    case = make("bert")
+    use_attention(case.model)
+    additive = torch.zeros(2, 1, LENGTH, LENGTH)
+    with pytest.raises(ValueError, match=r"adds a mask of torch\.float32"):
+        case.model(case.inputs["input_ids"], attention_mask=additive)

@@ -6,7 +6,8 @@ from test_huggingface import LENGTH, PADDED, make
 
 from sparselib import masks
 from sparselib.forms import FORMS, factorised, form
-from sparselib.forms.graph import FormGraph
+from sparselib.integrations.control import LayerCall
+from sparselib.integrations.graphs import FormGraph
 from sparselib.integrations.huggingface import use_attention
 
 CAUSAL = {"roberta": False, "gpt2": True}
@@ -23,7 +24,7 @@ def test_layers_attend_where_the_form_predicts(model, name):
     control = use_attention(case.model, lambda scores: scores.softmax(-1))
     graph = graph_of(name, model, control.layers)
     seen = []
-    with control.restricted_to(graph), control.observing(lambda layer, q, k, mask: seen.append((q, k, mask))):
+    with control.restricted_to(graph), control.observing(lambda call, mask: seen.append((call.q, call.k, mask))):
         weights = case.attentions()
     for layer, (q, k, mask) in enumerate(seen):
         lengths = torch.tensor([LENGTH, PADDED])
@@ -72,4 +73,4 @@ def test_a_form_without_cross_attention_says_so():
     graph = FormGraph([form("Window", 2)], causal=False)
     q, k = torch.zeros(1, 1, 5, 4), torch.zeros(1, 1, 3, 4)
     with pytest.raises(ValueError, match="Window is for self-attention"):
-        graph(0, q, k, torch.ones(1, 1, 5, 3, dtype=torch.bool))
+        graph(LayerCall(0, q, k, torch.ones(1, 1, 5, 3, dtype=torch.bool)))

@@ -60,13 +60,22 @@ def test_prediction_itself_is_left_alone():
     ("arguments", "named"),
     [
         ((torch.zeros(1, 1, 4, 4),), "predicted"),
-        ((torch.zeros(1, 1, 4, 5, dtype=torch.bool),), "predicted"),
+        ((torch.zeros(1, 1, 5, 4, dtype=torch.bool),), "predicted"),
+        ((torch.zeros(1, 1, 3, 4, dtype=torch.bool), 0, "none", [4]), "lengths"),
         ((torch.zeros(4, 4, dtype=torch.bool),), "predicted"),
         ((torch.zeros(1, 1, 4, 4, dtype=torch.bool), -1), "width"),
-        ((torch.zeros(1, 1, 4, 4, dtype=torch.bool), 0, "last"), "global_which"),
+        ((torch.zeros(1, 1, 4, 4, dtype=torch.bool), 0, "last"), "global_tokens"),
         ((torch.zeros(1, 1, 4, 4, dtype=torch.bool), 0, "first", [5]), "lengths"),
     ],
 )
 def test_errors_name_the_argument(arguments, named):
     with pytest.raises(ValueError, match=named):
         combine(*arguments)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 6])
+def test_fewer_queries_than_keys_are_the_last_ones(rows):
+    """A step of incremental decoding has the last rows of the whole."""
+    predicted = torch.rand(2, 3, 6, 6, generator=torch.Generator().manual_seed(0)) < 0.2
+    whole = combine(predicted, 3, "first", causal=True)
+    assert torch.equal(combine(predicted[:, :, -rows:], 3, "first", causal=True), whole[:, :, -rows:])

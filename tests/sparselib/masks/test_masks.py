@@ -1,6 +1,10 @@
 """Position patterns against double loops written from their definitions, and FlexAttention reading them."""
 
+import doctest
+import importlib
+import inspect
 import math
+import pkgutil
 
 import pytest
 import torch
@@ -159,11 +163,32 @@ def test_sequence_globals_follow_the_real_length(which):
         assert torch.equal(built[sentence, 1], expected)
 
 
+def test_an_empty_sentence_has_no_last_token():
+    built = masks.to_dense(masks.sequence_globals([0, 3], "first_last"), 2, 1, 4)
+    assert torch.equal(
+        built[0, 0], dense(masks.global_tokens([0]), 4)
+    )  # no token of the padding but the first position
+    assert torch.equal(built[1, 0], dense(masks.global_tokens([0, 2]), 4))
+
+
 def test_to_dense_broadcasts_and_takes_unequal_sides():
     built = masks.to_dense(masks.causal(), 2, 3, 4, 6)
     assert built.shape == (2, 3, 4, 6)
     assert built.is_contiguous()
     assert torch.equal(built[1, 2], torch.ones(4, 6, dtype=torch.bool).tril())
+
+
+MODULES = [f"sparselib.masks.{module.name}" for module in pkgutil.iter_modules(masks.__path__)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run_and_no_public_function_lacks_one(name):
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0
+    functions = {
+        x: f for x, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == name and x[0] != "_"
+    }
+    assert [x for x, function in functions.items() if ">>>" not in function.__doc__] == []
 
 
 def test_flex_attention_reads_every_pattern():
@@ -190,7 +215,7 @@ def test_flex_attention_reads_every_pattern():
         (lambda: masks.combined([], "merged"), "parts"),
         (lambda: masks.combined(masks.strided_parts(4), "merged", -1), "layer"),
         (lambda: masks.sequence_globals([3], "last"), "which"),
-        (lambda: masks.sequence_globals([0], "first"), "lengths"),
+        (lambda: masks.sequence_globals([-1], "first"), "lengths"),
         (lambda: masks.sequence_globals([2.0], "first"), "lengths"),
         (lambda: masks.to_dense(masks.causal(), 1, 0, 4), "heads"),
     ],

@@ -9,10 +9,11 @@ pytest.importorskip("sparselib.integrations.fairseq")
 from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 
-from replication.translation.predicted import DecoderGraph
 from sparselib import masks
 from sparselib.dense_attention import gold_graph
+from sparselib.integrations.control import LayerCall
 from sparselib.integrations.fairseq.transformer import SparseTransformer, sparse_transformer
+from sparselib.integrations.graphs import PredictedGraph
 from sparselib.predictors import Clustering, Distance, Hashing, Quantization, Routing, TopK
 from sparselib.predictors.positional import BigBird, Longformer, Nothing
 from sparselib.projections import Projection
@@ -67,7 +68,7 @@ def decoder_graph(predictor, window=0, global_tokens="none"):
         Projection(torch.randn(HEADS, DIMENSION, 3, generator=generator) / 2, torch.zeros(HEADS, 3))
         for _ in range(LAYERS)
     ]
-    return DecoderGraph(projections, [predictor] * LAYERS, window, global_tokens)
+    return PredictedGraph(projections, [predictor] * LAYERS, window, global_tokens, causal=True)
 
 
 def beam_search(model, source, beam, length=12):
@@ -93,7 +94,7 @@ def test_incremental_decoding_equals_teacher_forced_scoring(model, name, window)
     source = torch.randint(4, 4 + WORDS, (sentences, 6), generator=torch.Generator().manual_seed(2))
     source[:, -1] = model.dictionary.eos()
     graph = decoder_graph(predictor, window, "first")
-    with torch.no_grad(), model.attention_controls["decoder"].restricted_to(graph, past_queries=graph.needs_prefix):
+    with torch.no_grad(), model.attention_controls["decoder"].restricted_to(graph):
         found = beam_search(model, source, beam)
         checked = 0
         for words, hypotheses in zip(source, found, strict=True):
@@ -110,7 +111,7 @@ def test_the_mask_changes_what_is_decoded(model, name):
     graph = decoder_graph(PREDICTORS[name], 1)
     with torch.no_grad():
         free = beam_search(model, source, 2)
-        with model.attention_controls["decoder"].restricted_to(graph, past_queries=graph.needs_prefix):
+        with model.attention_controls["decoder"].restricted_to(graph):
             masked = beam_search(model, source, 2)
     assert not torch.allclose(free[0][0]["positional_scores"], masked[0][0]["positional_scores"], atol=1e-3)
 
@@ -120,7 +121,7 @@ def test_the_gold_graph_changes_nothing(model):
     source = torch.randint(4, 4 + WORDS, (3, 6), generator=torch.Generator().manual_seed(4))
     with torch.no_grad():
         free = beam_search(model, source, 4)
-        with model.attention_controls["decoder"].restricted_to(lambda layer, q, k, visible: gold_graph(q, k, visible)):
+        with model.attention_controls["decoder"].restricted_to(lambda call: gold_graph(call.q, call.k, call.visible)):
             masked = beam_search(model, source, 4)
     for one, other in zip(free, masked, strict=True):
         assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
@@ -133,10 +134,10 @@ def test_a_row_does_not_depend_on_later_tokens(name):
     generator = torch.Generator().manual_seed(9)
     q, k = torch.randn(2, 1, HEADS, 9, DIMENSION, generator=generator)
     visible = torch.ones(1, 1, 9, 9, dtype=torch.bool).tril()
-    whole = graph(0, q, k, visible) & visible
+    whole = graph(LayerCall(0, q, k, visible)) & visible
     for end in range(1, 10):
         prefix = visible[:, :, :end, :end]
-        part = graph(0, q[:, :, :end], k[:, :, :end], prefix) & prefix
+        part = graph(LayerCall(0, q[:, :, :end], k[:, :, :end], prefix)) & prefix
         assert torch.equal(part, whole[:, :, :end, :end])
 
 
@@ -144,7 +145,7 @@ def test_bigbird_does_not_take_every_new_token_for_the_last():
     graph = decoder_graph(BigBird(0))
     q = k = torch.zeros(1, HEADS, 8, DIMENSION)
     visible = torch.ones(1, 1, 8, 8, dtype=torch.bool).tril()
-    row = (graph(0, q, k, visible) & visible)[0, 0, 6]
+    row = (graph(LayerCall(0, q, k, visible)) & visible)[0, 0, 6]
     assert row.nonzero()[:, 0].tolist() == [0, 5, 6]  # the first token, and a window of three without the future
 
 
@@ -152,11 +153,41 @@ def test_window_and_first_token_are_added():
     graph = decoder_graph(Nothing(), 5, "first")
     q = k = torch.zeros(1, HEADS, 7, DIMENSION)
     visible = torch.ones(1, 1, 1, 7, dtype=torch.bool)
-    assert graph(0, q, k, visible)[0, 0, 0].nonzero()[:, 0].tolist() == [0, 4, 5, 6]
+    call = LayerCall(0, q[:, :, -1:], k, visible, prefix=q)
+    assert graph(call)[0, 0, 0].nonzero()[:, 0].tolist() == [0, 4, 5, 6]
     expected = masks.to_dense(masks.union(masks.sliding_window(5), masks.global_tokens([0])), 1, 1, 7)
-    assert torch.equal(graph(0, q, k, visible), expected[:, :, -1:].expand(1, HEADS, 1, 7))
+    assert torch.equal(graph(call), expected[:, :, -1:].expand(1, HEADS, 1, 7))
 
 
 def test_a_last_global_token_cannot_be_known():
     with pytest.raises(ValueError, match="global_tokens"):
         decoder_graph(Nothing(), 0, "first_last")
+
+
+@pytest.mark.parametrize("lengths", [[6, 6], [6, 3]])
+def test_in_an_encoder_it_is_the_prediction_with_window_and_global_tokens(lengths):
+    """Padding on the right is told by what the model lets its queries see."""
+    generator = torch.Generator().manual_seed(3)
+    projection = Projection(torch.randn(HEADS, DIMENSION, 3, generator=generator), torch.zeros(HEADS, 3))
+    q, k = torch.randn(2, 2, HEADS, 6, DIMENSION, generator=generator)
+    visible = (torch.arange(6) < torch.tensor(lengths)[:, None])[:, None, None].expand(2, 1, 6, 6)
+    for predictor in (Distance(2.0), Quantization(3), BigBird(1)):
+        graph = PredictedGraph([projection], [predictor], 3, "first_last")
+        predicted = predictor.predict(projection(q), projection(k), lengths=torch.tensor(lengths))
+        expected = masks.combine(predicted, 3, "first_last", torch.tensor(lengths))
+        assert torch.equal(graph(LayerCall(0, q, k, visible)), expected)
+
+
+def test_an_encoder_that_pads_on_the_left_is_refused():
+    graph = PredictedGraph([lambda x: x], [Distance(2.0)])
+    q = torch.zeros(1, HEADS, 4, DIMENSION)
+    visible = torch.tensor([False, True, True, True]).expand(1, 1, 4, 4)
+    with pytest.raises(ValueError, match="padding on the right"):
+        graph(LayerCall(0, q, q, visible))
+
+
+def test_what_needs_the_prefix_says_so():
+    """Distance and k-means do not: a step of decoding asks for the new query only."""
+    for name, predictor in PREDICTORS.items():
+        assert decoder_graph(predictor).needs_prefix == (name not in ("distance", "kmeans", "kmeans-2"))
+        assert not PredictedGraph([lambda x: x], [predictor]).needs_prefix  # an encoder has no steps

@@ -1,0 +1,117 @@
+"""What a model loses when predicted graphs replace those of its attention, in all layers and heads at once (section 5)."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import pandas as pd
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from replication.graphs.grids import Member
+from sparselib.dense_attention import gold_graph
+from sparselib.integrations.control import AttentionControl, Graph, LayerCall
+from sparselib.integrations.graphs import PredictedGraph
+from sparselib.projections import Projection
+
+
+@dataclass(frozen=True)
+class Replacements:
+    """Every member of a grid with every window, in the layers of one model.
+
+    Attributes
+    ----------
+    projections : one per layer
+    centroids : one per layer, ``{"kmeans-8": [H, 8, R], ...}``
+    members : those of the grid
+    windows : total widths
+    global_tokens : ``"none"``, ``"first"`` or ``"first_last"``
+    seed : of the first layer, for members that draw at random; the next layers have the next ones
+    """
+
+    projections: list[Projection]
+    centroids: list[dict[str, Tensor]]
+    members: list[Member]
+    windows: list[int]
+    global_tokens: str
+    seed: int
+
+    def graphs(self, causal: bool, device: torch.device) -> Iterator[tuple[Member, int, PredictedGraph]]:
+        """Member, window and graph, one after the other."""
+        projections = [projection.to(device) for projection in self.projections]
+        for member in tqdm(self.members, desc="replace", unit="member", mininterval=5):
+            predictors = [member.build(of_layer, self.seed + layer) for layer, of_layer in enumerate(self.centroids)]
+            for window in self.windows:
+                yield member, window, PredictedGraph(projections, predictors, window, self.global_tokens, causal)
+
+
+class Tally(Protocol):
+    """Counts over the layers, heads and sentences of one evaluation."""
+
+    def add(self, mask: Tensor, gold: Tensor, visible: Tensor) -> None:
+        """Count a mask and the gold graph, ``Bool[B, H, Q, K]``, of what is visible, ``Bool[B, 1, Q, K]``."""
+        ...
+
+    def measures(self) -> dict[str, float]:
+        """The columns of a table that follow from the counts."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A graph that counts what it gives."""
+
+    graph: Graph
+    tally: Tally
+
+    @property
+    def needs_prefix(self) -> bool:
+        return getattr(self.graph, "needs_prefix", False)
+
+    def __call__(self, call: LayerCall) -> Tensor:
+        mask = self.graph(call)
+        self.tally.add(mask, gold_graph(call.q, call.k, call.visible), call.visible)
+        return mask
+
+
+def evaluate_replaced(
+    control: AttentionControl,
+    score: Callable[[], dict[str, object]],
+    tally: Callable[[], Tally],
+    replacements: Replacements,
+    *,
+    causal: bool,
+    device: torch.device,
+) -> pd.DataFrame:
+    """The score of a model under every replacement, and how well it covers the gold graphs.
+
+    Graphs are predicted from, and compared with the gold graphs of, the hidden states that the replacement below has already
+    changed: measures are the *perturbed* ones. Two rows are the model itself: ``full``, and ``gold graph`` with its own graph
+    as mask, which sparse-consistency (Proposition 1) makes equal.
+
+    Parameters
+    ----------
+    control : of the layers whose graphs are replaced
+    score : the model's score as it now attends, as columns of the table
+    tally : makes an empty :class:`Tally`
+    causal : whether they are the self-attention of a decoder
+
+    Returns
+    -------
+    A row per member and window: ``method, setting, window``, the columns of the score, those of the tally.
+    """
+
+    def row(method: str, setting: str, window: int, graph: Graph) -> dict[str, object]:
+        counted = _Counted(graph, tally())
+        with control.restricted_to(counted):
+            scored = score()
+        return {"method": method, "setting": setting, "window": window} | scored | counted.tally.measures()
+
+    rows = [
+        row("full", "{}", 0, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1)),
+        row("gold graph", "{}", 0, lambda call: gold_graph(call.q, call.k, call.visible)),
+    ]
+    for member, window, graph in replacements.graphs(causal, device):
+        rows.append(row(member.method, member.setting, window, graph))
+    return pd.DataFrame(rows)

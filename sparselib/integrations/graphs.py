@@ -1,0 +1,136 @@
+"""What a model's layers attend along, in training and when decoding step by step.
+
+>>> form_graph = FormGraph([form("Window", 8)] * control.layers, causal=True)
+>>> predicted = PredictedGraph(projections, [Distance(1.0)] * control.layers, window=3, global_tokens="first_last")
+>>> with control.restricted_to(predicted): model(ids)
+
+A factorised pattern is a form too: ``[factorised("strided", 16, layer=n) for n in range(control.layers)]``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from sparselib.blocks.kernel_arguments import token_rules
+from sparselib.checks import one_of
+from sparselib.integrations.control import LayerCall
+from sparselib.masks import combine
+from sparselib.predictors.protocol import Predictor
+from sparselib.predictors.rows import Rows, RowWise
+
+
+@dataclass(frozen=True)
+class FormGraph:
+    """One attention form per layer.
+
+    Positions count the real tokens of a sentence, so padding on the left moves no block and no global token. Cross-attention
+    of Hugging Face models tells no positions of queries: Random draws other keys there when decoding than in training.
+
+    Attributes
+    ----------
+    forms : sequence of RowWise
+        Of :func:`sparselib.forms.form` or :func:`sparselib.forms.factorised`, one per layer.
+    causal : bool
+        For the self-attention of a decoder.
+    """
+
+    forms: Sequence[RowWise]
+    causal: bool
+
+    def __call__(self, call: LayerCall) -> Tensor:
+        """Bool that broadcasts to ``[B, H, Q, K]``; without positions of queries, these are taken for those of the last keys.
+
+        Raises
+        ------
+        ValueError
+            For cross-attention in a form that has none, as far as it is seen.
+        """
+        form, q, k, visible = self.forms[call.layer], call.q, call.k, call.visible
+        of = (visible.any(dim=2, keepdim=True).cumsum(-1) - 1).clamp(min=0)  # padding has no position; any will do
+        if call.positions is not None:
+            at = call.positions[:, None]
+        elif q.shape[2] <= k.shape[2]:
+            at = of[..., k.shape[2] - q.shape[2] :].mT
+        else:
+            at = torch.arange(q.shape[2], device=q.device)[:, None]
+        if not form.cross and (call.positions is not None or q.shape[2] > k.shape[2]):
+            raise ValueError(f"{type(form).__name__} is for self-attention, not for {q.shape[2]} queries of other keys")
+        precise = torch.promote_types(q.dtype, torch.float32)
+        return form.pairs(Rows(q.detach().to(precise), k.detach().to(precise), visible, at, of, self.causal))
+
+
+@dataclass(frozen=True)
+class PredictedGraph:
+    """Predicted edges, window and global tokens (section 4.3) in every layer of self-attention.
+
+    In a decoder, Distance and k-means decide about each pair by itself, so a step of incremental decoding needs the new query
+    only. The other predictors rank, route or draw over a whole sequence; a decoder knows its prefix only, so their row for a
+    query is the last row of what they predict on the prefix that ends there. Patterns of positions are drawn for a prefix with
+    one more token to come.
+
+    Attributes
+    ----------
+    projections : sequence of callables
+        One per layer, from ``[B, H, n, D]`` to ``[B, H, n, R]``.
+    predictors : sequence of Predictor
+        One per layer.
+    window : int
+        Total width, as in :func:`sparselib.masks.sliding_window`; in a decoder its half to the right is the future.
+    global_tokens : str
+        ``"none"``, ``"first"`` or, not in a decoder, which does not know the last token, ``"first_last"``.
+    causal : bool
+        For a decoder.
+    """
+
+    projections: Sequence[Callable[[Tensor], Tensor]]
+    predictors: Sequence[Predictor]
+    window: int = 0
+    global_tokens: str = "none"
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        one_of(
+            "global_tokens", self.global_tokens, ("none", "first") if self.causal else ("none", "first", "first_last")
+        )
+
+    @property
+    def needs_prefix(self) -> bool:
+        """Whether incremental decoding has to keep the queries of the whole prefix."""
+        return self.causal and any(predictor.needs.prefix for predictor in self.predictors)
+
+    def __call__(self, call: LayerCall) -> Tensor:
+        """``Bool[B, H, Q, K]``.
+
+        Raises
+        ------
+        ValueError
+            In an encoder, for padding that is not on the right.
+        """
+        project, predictor = self.projections[call.layer], self.predictors[call.layer]
+        q, k = project(call.q if call.prefix is None else call.prefix), project(call.k)
+        if not self.causal:
+            _, lengths = token_rules(call.visible)
+            return combine(predictor.predict(q, k, lengths=lengths), self.window, self.global_tokens, lengths)
+        rows = call.q.shape[2]
+        if predictor.needs.prefix:
+            predicted = _last_rows_of_prefixes(predictor, q, k, rows)
+        else:
+            predicted = predictor.predict(q[:, :, -rows:], k)
+        return combine(predicted, self.window, self.global_tokens, causal=True)
+
+
+def _last_rows_of_prefixes(predictor: Predictor, q: Tensor, k: Tensor, rows: int) -> Tensor:
+    """For each of the last rows, the last one of what is predicted on the prefix that ends there: ``Bool[B, H, rows, n]``."""
+    length = k.shape[2]
+    predicted = torch.zeros(*q.shape[:2], rows, length, dtype=torch.bool, device=q.device)
+    for row in range(rows):
+        end = length - rows + row + 1
+        queries, keys = q[:, :, :end], k[:, :, :end]
+        if predictor.needs.positions:
+            # A pattern that favours the last token, as BigBird's does, must not take every new token for the last.
+            queries, keys = (pad(x, (0, 0, 0, 1)) for x in (queries, keys))
+        predicted[:, :, row, :end] = predictor.predict(queries, keys, causal=True)[:, :, end - 1, :end]
+    return predicted

@@ -1,0 +1,45 @@
+"""What every predictor of attention graphs offers, and what it declares to need."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from torch import Tensor
+
+from sparselib.checks import Lengths
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a predictor looks at beside the query and the key of a pair, and what it has to be made with.
+
+    Attributes
+    ----------
+    prefix : bool
+        More of the sequence than that query and that key: it ranks, routes or draws over all of it. In incremental decoding
+        it needs the queries of the whole prefix.
+    positions : bool
+        Positions and lengths alone; it never looks at queries and keys.
+    seed : bool
+        It draws at random, from an argument ``seed``: give each layer and batch its own.
+    centroids : str, optional
+        It has an argument ``centroids``, fitted by this kind of clustering: ``"kmeans"`` or ``"routing"``.
+    """
+
+    prefix: bool = False
+    positions: bool = False
+    seed: bool = False
+    centroids: str | None = None
+
+
+class Predictor(Protocol):
+    """A small frozen dataclass of hyper-parameters and fitted tensors."""
+
+    needs: ClassVar[Needs]
+
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
+        """Which pairs are predicted to have a weight: ``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, K]``.
+
+        Never True for a padded or a future pair. Window and global tokens are united with it elsewhere
+        (:func:`sparselib.masks.combine`).
+        """
+        ...
