@@ -32,12 +32,6 @@ def test_comparing_fronts_waits_for_nothing():
     assert modules_after("from sparselib import pareto_front") & {"numpy", "torch"} == set()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(name == "Entmax", reason="Entmax is not there yet", strict=True))
-        for name in sparselib.__all__
-    ],
-)
+@pytest.mark.parametrize("name", sparselib.__all__)
 def test_every_announced_name_is_there(name):
     assert getattr(sparselib, name) is not None
