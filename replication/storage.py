@@ -14,11 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
 from safetensors import SafetensorError, safe_open
 
-# torch is imported where tensors are written, or a GPU is asked for its name: reading a table need not wait for it.
+# Who has a table or a tensor to write has imported pandas or torch already; the others need not wait for them.
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from torch import Tensor
 
 
@@ -47,7 +47,7 @@ def write_json(path: str | Path, value: object) -> None:
         temporary.write_text(json.dumps(value, indent=2) + "\n")
 
 
-def write_table(path: str | Path, table: pd.DataFrame) -> None:
+def write_table(path: str | Path, table: DataFrame) -> None:
     """Write a tidy table as parquet or CSV, after the path's suffix."""
     with replacing(path) as temporary:
         if Path(path).suffix == ".parquet":

@@ -1,9 +1,12 @@
 """Where the characters come from, as one section of the configuration says it: training, validation and test text."""
 
+import gzip
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.char_lm.data import read_text, split_text, text_of
+from replication.corpora.documents import Document
 from replication.corpora.sources import read_splits
 
 SPLITS = ("train", "valid", "test")
@@ -50,6 +53,37 @@ def read_corpus(source: dict) -> dict[str, Split]:
                 f"{source.get('path', 'corpus')}: no characters to make a {name} split of ({split.origin})"
             )
     return splits
+
+
+def read_text(path: str | Path) -> bytes:
+    """The bytes of a file, gzipped or not.
+
+    Raises
+    ------
+    ValueError
+        If a gzipped file is truncated or damaged.
+    """
+    path = Path(path)
+    content = path.read_bytes()
+    if path.suffix != ".gz":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path}: truncated or damaged ({error})") from error
+
+
+def text_of(documents: Iterable[Document]) -> bytes:
+    """Documents as running text: a line per sentence, words parted by a space, an empty line between documents."""
+    return b"\n".join(
+        b"".join(" ".join(sentence.words).encode() + b"\n" for sentence in document.sentences) for document in documents
+    )
+
+
+def split_text(text: bytes) -> dict[str, bytes]:
+    """The first 90 % to train, 5 % to validate, the last 5 % to test, as enwik8 and text8 are split (Chung et al. 2017)."""
+    first, second = len(text) * 90 // 100, len(text) * 95 // 100
+    return {"train": text[:first], "valid": text[first:second], "test": text[second:]}
 
 
 def _read_file(path: Path) -> dict[str, Split]:

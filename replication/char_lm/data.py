@@ -3,9 +3,7 @@
 Characters are bytes, as in the published numbers on enwik8 and text8, so that bits per character compare.
 """
 
-import gzip
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,42 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from replication.corpora.documents import Document
 from sparselib.checks import at_least
 
 #: A target that is not there, as ``cross_entropy`` has it.
 IGNORED = -100
-
-
-def read_text(path: str | Path) -> bytes:
-    """The bytes of a file, gzipped or not.
-
-    Raises
-    ------
-    ValueError
-        If a gzipped file is truncated or damaged.
-    """
-    path = Path(path)
-    content = path.read_bytes()
-    if path.suffix != ".gz":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: truncated or damaged ({error})") from error
-
-
-def text_of(documents: Iterable[Document]) -> bytes:
-    """Documents as running text: a line per sentence, words parted by a space, an empty line between documents."""
-    return b"\n".join(
-        b"".join(" ".join(sentence.words).encode() + b"\n" for sentence in document.sentences) for document in documents
-    )
-
-
-def split_text(text: bytes) -> dict[str, bytes]:
-    """The first 90 % to train, 5 % to validate, the last 5 % to test, as enwik8 and text8 are split (Chung et al. 2017)."""
-    first, second = len(text) * 90 // 100, len(text) * 95 // 100
-    return {"train": text[:first], "valid": text[first:second], "test": text[second:]}
 
 
 @dataclass(frozen=True)

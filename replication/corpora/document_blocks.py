@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from sparselib.checks import at_least
-
 
 def join_blocks(lines: dict[str, list[str]], documents: list[int], words: int) -> dict[str, list[str]]:
     """Join aligned sentences of one document, as many as fit, so that no side of a block has more than ``words`` words.
@@ -20,7 +18,8 @@ def join_blocks(lines: dict[str, list[str]], documents: list[int], words: int) -
     ValueError
         If ``words`` is below 1, or there are not as many documents as lines.
     """
-    at_least("words", words, 1)
+    if words < 1:
+        raise ValueError(f"words must be at least 1, got {words}")
     for language, text in lines.items():
         if len(text) != len(documents):
             raise ValueError(f"documents: {len(documents)} numbers for {len(text)} sentences of {language}")

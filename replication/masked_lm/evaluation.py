@@ -15,7 +15,7 @@ from replication.corpora.ngram import Bigram, unigram_log_probabilities
 from replication.graphs import replaced
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
-from replication.masked_lm.training import IGNORED, check_length, masked_loss
+from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from sparselib import metrics
 from sparselib.integrations.huggingface import AttentionControl
 

@@ -19,10 +19,10 @@ def extract(
     """Store the queries and keys of every layer, from which the gold attention graphs follow."""
     from replication.corpora.blocks import KIND
     from replication.graphs.shards import sample_sequences
-    from replication.masked_lm import training as masked_lm
     from replication.masked_lm.evaluation import extract_graphs
+    from replication.masked_lm.model import load_entmax_model
     from replication.storage import read_tensors
 
     input_ids = read_tensors(tokens, kind=KIND)["input_ids"]
-    network, control = masked_lm.load_entmax_model(model)
+    network, control = load_entmax_model(model)
     extract_graphs(network, control, input_ids, sample_sequences(len(input_ids), sequences, seed), output, batch_size)

@@ -6,7 +6,7 @@ from pathlib import Path
 def load_network(model: Path, tokenizer: Path):
     """The model, the control of its attention, and its tokenizer."""
     from replication.corpora.tokens import load_tokenizer
-    from replication.masked_lm.training import load_entmax_model
+    from replication.masked_lm.model import load_entmax_model
 
     return *load_entmax_model(model), load_tokenizer(tokenizer)
 

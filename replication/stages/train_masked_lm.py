@@ -21,16 +21,17 @@ def train_masked_lm(
 
     from replication.corpora.blocks import KIND
     from replication.corpora.tokens import load_tokenizer
-    from replication.masked_lm import training as masked_lm
+    from replication.masked_lm.model import build_model, load_model
+    from replication.masked_lm.training import train
     from replication.storage import provenance, read_tensors, write_json, write_table
 
     input_ids = read_tensors(tokens, kind=KIND)["input_ids"]
     loaded = load_tokenizer(tokenizer)
     if "pretrained" in model:
-        network = masked_lm.load_model(model["pretrained"])
+        network = load_model(model["pretrained"])
     else:
-        network = masked_lm.build_model(loaded, input_ids.shape[1], seed, **model)
-    log = masked_lm.train(network, loaded, input_ids, output, seed=seed, **training)
+        network = build_model(loaded, input_ids.shape[1], seed, **model)
+    log = train(network, loaded, input_ids, output, seed=seed, **training)
     steps = pd.DataFrame([entry for entry in log if "loss" in entry])
     write_table(output / "training.csv", steps[["step", "epoch", "learning_rate", "loss"]])
     summary = {

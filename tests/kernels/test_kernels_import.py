@@ -1,5 +1,6 @@
 """The folder kernels/ is sparselib.kernels, and never the package `kernels` of Hugging Face."""
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -53,3 +54,41 @@ def test_all_packages_are_installed():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     found = {name for name in find_namespace_packages(ROOT, include=["sparselib*"]) if "__pycache__" not in name}
     assert set(listed) == found | {"sparselib.kernels"}
+
+
+def imported(path: Path) -> set[str]:
+    """Modules that a file imports, anywhere in it; relative ones as they are written."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add("." * node.level + (node.module or ""))
+    return found
+
+
+def test_the_kernels_know_nothing_of_what_stands_on_them():
+    imports = set().union(*map(imported, (ROOT / "kernels").glob("*.py")))
+    outside = {name.partition(".")[0] for name in imports if not name.startswith(".")}
+    assert not any(name.startswith("..") for name in imports)
+    assert outside - sys.stdlib_module_names == {"torch", "triton"}
+
+
+def test_few_modules_enter_the_kernels():
+    entered = {}
+    for package in ("sparselib", "replication"):
+        for path in (ROOT / package).rglob("*.py"):
+            for name in imported(path):
+                if name.startswith("sparselib.kernels"):
+                    entered.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+    door = "sparselib/kernels.py"
+    assert {name: files for name, files in entered.items() if files != {door}} == {
+        "sparselib.kernels": {
+            "sparselib/blocks/graph.py",
+            "sparselib/dense_attention.py",
+            "sparselib/integrations/control.py",
+            "replication/masked_lm/blocks.py",
+            "replication/timing/contenders.py",
+        },
+        "sparselib.kernels.checks": {"sparselib/predictors/inputs.py"},
+    }

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import sparselib.integrations.fairseq  # noqa: F401  (makes fairseq importable)
-from replication.storage import replacing
 
 USER_DIR = Path(__file__).parent / "user_dir" / "sparselib_fairseq"
 
@@ -37,8 +36,12 @@ def train(arguments: list[str]) -> None:
 
 def copy_whole(source: str, target: str, overwrite: bool = True) -> str:
     """Copy a file such that `target` is at no time half of it; fairseq's own arguments, and like it a true value."""
-    with replacing(target) as temporary:
-        shutil.copyfile(source, temporary)
+    partial = Path(f"{target}.partial")
+    try:
+        shutil.copyfile(source, partial)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
     return target
 
 

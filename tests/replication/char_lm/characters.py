@@ -6,7 +6,8 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from replication.char_lm.data import Alphabet, cut, text_of
+from replication.char_lm.corpus import text_of
+from replication.char_lm.data import Alphabet, cut
 from replication.char_lm.models import build_model
 from replication.char_lm.recurrent import RecurrentModel
 from replication.char_lm.training import Progress, Recipe, step

@@ -5,7 +5,8 @@ import gzip
 import pytest
 import torch
 
-from replication.char_lm.data import IGNORED, Alphabet, cut, read_text, split_text, text_of
+from replication.char_lm.corpus import read_text, split_text, text_of
+from replication.char_lm.data import IGNORED, Alphabet, cut
 from replication.corpora.documents import Document, Sentence
 
 

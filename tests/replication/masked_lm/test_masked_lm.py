@@ -9,16 +9,9 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, RobertaForMaskedLM
 
 from replication.corpora.tokens import load_tokenizer, save_tokenizer
-from replication.masked_lm import training as masked_lm
 from replication.masked_lm.evaluation import cross_entropy, mask_text
-from replication.masked_lm.training import (
-    MaskedLMTrainer,
-    build_model,
-    check_length,
-    load_entmax_model,
-    load_model,
-    masked_loss,
-)
+from replication.masked_lm.model import build_model, check_length, load_entmax_model, load_model, masked_loss
+from replication.masked_lm.training import MaskedLMTrainer, train
 from sparselib.integrations.huggingface import use_attention
 
 
@@ -119,7 +112,7 @@ def test_training_leaves_a_model_that_loads_and_nothing_else(tmp_path):
 def test_the_log_has_an_entry_per_logging_step(text, tmp_path, key):
     tokenizer, input_ids = text
     arguments = tiny.TRAINING | {"max_steps": 6, "logging_steps": 2}
-    log = masked_lm.train(tiny.network(tokenizer), tokenizer, input_ids, tmp_path, seed=0, **arguments)
+    log = train(tiny.network(tokenizer), tokenizer, input_ids, tmp_path, seed=0, **arguments)
     assert sum(key in entry and "loss" in entry for entry in log) == 3
     assert log[-1]["train_runtime"] > 0
 
@@ -140,7 +133,7 @@ def test_a_pretrained_checkpoint_and_its_tokenizer_are_taken_as_they_are(text, t
     model, again = load_model(tmp_path / "roberta"), load_tokenizer(tmp_path / "roberta")
     assert isinstance(model, RobertaForMaskedLM)
     tiny.assert_same_weights(model, pretrained)
-    masked_lm.train(model, again, input_ids, tmp_path / "out", seed=0, **(tiny.TRAINING | {"max_steps": 1}))
+    train(model, again, input_ids, tmp_path / "out", seed=0, **(tiny.TRAINING | {"max_steps": 1}))
     difference = model.lm_head.dense.weight - pretrained.lm_head.dense.weight
     assert 0 < difference.abs().max() < 0.01  # one step of Adam away
 

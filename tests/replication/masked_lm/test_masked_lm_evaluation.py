@@ -20,7 +20,7 @@ from replication.masked_lm.evaluation import (
     extract_graphs,
     mask_text,
 )
-from replication.masked_lm.training import IGNORED
+from replication.masked_lm.model import IGNORED
 from sparselib.integrations.huggingface import use_attention
 from sparselib.masks.combine import combine
 from sparselib.metrics import recall, sparsity

@@ -13,12 +13,12 @@ import pytest
 import tiny
 from tiny import assert_same_weights, train_tiny
 
-from replication.masked_lm import training as masked_lm
+from replication.masked_lm import training
 
 
 def interrupt(folder: Path, monkeypatch, at_loss: int, **changes) -> None:
     """Train until the loss is asked for the so-manieth time."""
-    losses, real = 0, masked_lm.masked_loss
+    losses, real = 0, training.masked_loss
 
     def loss(*arguments):
         nonlocal losses
@@ -28,7 +28,7 @@ def interrupt(folder: Path, monkeypatch, at_loss: int, **changes) -> None:
         return real(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(masked_lm, "masked_loss", loss)
+        patched.setattr(training, "masked_loss", loss)
         with pytest.raises(KeyboardInterrupt):
             train_tiny(folder, **changes)
     assert not (folder / "model.safetensors").exists()

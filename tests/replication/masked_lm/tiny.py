@@ -9,7 +9,8 @@ from transformers import PreTrainedTokenizerFast, RobertaForMaskedLM
 
 from replication.corpora.grammar.corpus import write_documents
 from replication.corpora.tokens import encode_blocks, train_tokenizer
-from replication.masked_lm.training import build_model, train
+from replication.masked_lm.model import build_model
+from replication.masked_lm.training import train
 
 LENGTH = 16
 STEPS = 24

@@ -1,0 +1,68 @@
+"""What is installed: the library alone, which runs beside torch alone, and the replication without the library."""
+
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from readme import snippets
+from setuptools import find_namespace_packages
+from wheels import build_wheel, copy_checkout, environment_of, files_of
+
+from replication.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    return copy_checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="module")
+def library(checkout, tmp_path_factory) -> Path:
+    return build_wheel(checkout, tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(scope="module")
+def beside_torch(library, tmp_path_factory) -> Path:
+    return environment_of(library, tmp_path_factory.mktemp("environment"), "torch")
+
+
+def sources(folder: str, installed: str) -> set[str]:
+    return {f"{installed}/{path.relative_to(ROOT / folder)}" for path in (ROOT / folder).rglob("*.py")}
+
+
+def test_the_librarys_wheel_holds_the_library_and_the_kernels(library):
+    assert files_of(library) == sources("sparselib", "sparselib") | sources("kernels", "sparselib/kernels")
+
+
+def test_the_replications_wheel_holds_the_replication(checkout, tmp_path):
+    assert files_of(build_wheel(checkout / "replication", tmp_path)) == sources("replication", "replication")
+
+
+def test_all_packages_of_the_replication_are_installed():
+    listed = tomllib.loads((ROOT / "replication" / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = {name for name in find_namespace_packages(ROOT, include=["replication*"]) if "__pycache__" not in name}
+    assert listed == sorted(found)
+
+
+@pytest.mark.parametrize("module", ["kernels", "numpy", "replication", "transformers"])
+def test_nothing_else_can_be_imported_beside_the_library_and_torch(beside_torch, module):
+    failed = run(beside_torch, f"import {module}")
+    assert f"No module named '{module}'" in failed.stderr
+
+
+def test_readmes_snippets_run_beside_torch(beside_torch, tmp_path):
+    torch_alone = [snippet for snippet in snippets() if not snippet.needs]
+    done = run(beside_torch, "\n".join(snippet.source for snippet in torch_alone), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("package", ["", ".blocks", ".forms", ".kernels", ".masks", ".predictors"])
+def test_every_public_name_is_there_beside_torch(beside_torch, package):
+    done = run(beside_torch, f"import sparselib{package} as it; print(*map(lambda n: getattr(it, n), it.__all__))")
+    assert done.returncode == 0, done.stderr
+
+
+def run(python: Path, code: str, folder: Path | None = None) -> subprocess.CompletedProcess:
+    """Isolated: neither the folder nor any variable of the environment adds to what can be imported."""
+    return subprocess.run([str(python), "-I", "-c", code], cwd=folder, capture_output=True, text=True)
