@@ -7,13 +7,13 @@ from torch import Tensor
 
 
 def at_least(name: str, value: float, minimum: float) -> None:
-    """Raise ValueError, naming the argument, unless ``value >= minimum`` (NaN fails too)."""
+    """Raise ``ValueError``, naming the argument, unless ``value >= minimum`` (NaN fails too)."""
     if not value >= minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
 
 
 def one_of(name: str, value: str, allowed: Collection[str]) -> None:
-    """Raise ValueError, naming the argument and the choices, unless `value` is among `allowed`."""
+    """Raise ``ValueError``, naming the argument and the choices, unless `value` is among `allowed`."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
 
@@ -26,7 +26,7 @@ Lengths = SentenceLengths | None
 
 
 def checked_lengths(lengths: SentenceLengths) -> Tensor:
-    """Lengths as an integer tensor ``[B]``. Raises ValueError unless all are integers of at least 0."""
+    """Lengths as an integer tensor ``[B]``. Raises ``ValueError`` unless all are integers of at least 0."""
     lengths = torch.as_tensor(lengths)
     if lengths.ndim != 1 or lengths.numel() == 0 or lengths.is_floating_point():
         raise ValueError(f"lengths must be integers [B], got {lengths.dtype} of shape {tuple(lengths.shape)}")

@@ -31,13 +31,9 @@ def attention(
 
     Returns
     -------
-    output ``[B, H, Q, E]``, weights ``[B, H, Q, K]``
-        A mask of blocks leaves no weights: None.
+    output ``[B, H, Q, E]``, weights ``[B, H, Q, K]``, or None with a mask of blocks
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, the mask is not boolean, or the normaliser is not one for a mask of blocks.
+    Raises ``ValueError`` if shapes do not fit, the mask is not boolean, or the normaliser is not one for a mask of blocks.
     """
     if isinstance(mask, BlockMask):
         return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha_of(normalizer), scale=scale), None

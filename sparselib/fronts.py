@@ -10,19 +10,8 @@ def pareto_front(sparsity: Iterable[float], score: Iterable[float]) -> list[int]
     A point is dominated if another has at least its sparsity and at least its score, and more of one. Equal points do not
     dominate each other: all of them stay, in their given order. Higher is better for both, so a perplexity goes in negated.
 
-    Parameters
-    ----------
-    sparsity, score : ``[N]``, ``[N]``
-        Lists, arrays or tensors of numbers.
-
-    Returns
-    -------
-    list of int
-
-    Raises
-    ------
-    ValueError
-        Unless both are finite, one-dimensional and of one length.
+    Both are lists, arrays or tensors of N numbers. Raises ``ValueError`` unless they are finite, one-dimensional and of one
+    length.
 
     >>> pareto_front([0.2, 0.5, 0.4], [0.9, 0.8, 0.7])
     [0, 1]

@@ -14,7 +14,7 @@ from sparselib.masks.visible import real_positions, visible_pairs
 def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
     """|predicted ∩ gold| / |gold| (Eq. 4): ``Bool[B, H, Q, K]`` twice -> float64 ``[B, H]``.
 
-    Raises ValueError, as all measures here do, for masks that are not boolean, 4-D and of one shape, and for
+    Raises ``ValueError``, as all measures here do, for masks that are not boolean, 4-D and of one shape, and for
     lengths outside 0 to N.
     """
     _check_same_shape(predicted, gold)
@@ -33,13 +33,7 @@ def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False
     return 1 - _ratio(_edges(predicted & visible), _edges(visible))
 
 
-def exact_fraction(
-    predicted: Tensor,
-    gold: Tensor,
-    *,
-    lengths: Lengths = None,
-    causal: bool = False,
-) -> Tensor:
+def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
     """Share of real queries whose gold keys are all predicted: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``."""
     _check_same_shape(predicted, gold)
     missed = gold & ~predicted & _visible_for(gold, lengths, causal)

@@ -13,7 +13,7 @@ CACHE_ELEMENTS = 1 << 18
 MOST_STEPS = 50
 
 
-def by_chunks(function: Callable[..., None], *tensors: Tensor, **arguments: object) -> Tensor:
+def by_chunks(function: Callable[..., None], *tensors: Tensor) -> Tensor:
     """Apply a row-wise function to ``[..., K]`` and ``[..., 1]`` tensors, on CPU a cacheful of rows at a time."""
     first = tensors[0]
     if first.numel() == 0:
@@ -22,7 +22,7 @@ def by_chunks(function: Callable[..., None], *tensors: Tensor, **arguments: obje
     output = torch.empty_like(rows[0])
     step = max(1, CACHE_ELEMENTS // first.shape[-1]) if first.device.type == "cpu" else len(output)
     for start in range(0, len(output), step):
-        function(*(tensor[start : start + step] for tensor in rows), out=output[start : start + step], **arguments)
+        function(*(tensor[start : start + step] for tensor in rows), out=output[start : start + step])
     return output.reshape(first.shape)
 
 
@@ -73,11 +73,11 @@ def sparsemax_rows(scores: Tensor, out: Tensor) -> None:
         out.copy_(u)
 
 
-def sparsemax_rows_backward(probabilities: Tensor, grad: Tensor) -> Tensor:
-    """Jacobian-vector product of each row ``[..., K]``: on the support, the gradient less its mean there."""
+def sparsemax_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
+    """Jacobian-vector product of each row ``[N, K]``: on the support, the gradient less its mean there."""
     support = probabilities > 0
     mean = (grad * support).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
-    return torch.where(support, grad - mean, 0.0)
+    out.copy_(torch.where(support, grad - mean, 0.0))
 
 
 def alpha_rows(scores: Tensor, alpha: Tensor, out: Tensor) -> None:

@@ -7,6 +7,7 @@ the business of :func:`sparselib.attention`; here they raise no error and give N
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -36,17 +37,12 @@ def entmax15(scores: Tensor, dim: int = -1) -> Tensor:
     it, and counts only if that support is its own fixed point; otherwise the row is solved by sorting. So the support
     equals the one that sorting finds.
 
-    Parameters
-    ----------
-    scores : Tensor
-        Floating point. Half precision is computed in float32.
-    dim : int
-        The axis that sums to one.
+    Half precision is computed in float32. `dim` is the axis that sums to one.
 
     >>> entmax15(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.6740, 0.3260, 0.0000])
     """
-    return _along(dim, _Entmax15.apply, scores)
+    return _along(dim, lambda x: _RowWise.apply(x, entmax15_rows, entmax15_rows_backward), scores)
 
 
 def sparsemax(scores: Tensor, dim: int = -1) -> Tensor:
@@ -57,7 +53,7 @@ def sparsemax(scores: Tensor, dim: int = -1) -> Tensor:
     >>> sparsemax(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.7500, 0.2500, 0.0000])
     """
-    return _along(dim, _Sparsemax.apply, scores)
+    return _along(dim, lambda x: _RowWise.apply(x, sparsemax_rows, sparsemax_rows_backward), scores)
 
 
 def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
@@ -126,7 +122,7 @@ def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
     at_least("k", k, 1)
     if k >= scores.shape[dim]:
         return scores.softmax(dim)
-    return _along(dim, lambda x: _TopKSoftmax.apply(x, k), scores)
+    return _along(dim, lambda x: _RowWise.apply(x, partial(topk_rows, k=k), softmax_rows_backward), scores)
 
 
 @dataclass(frozen=True)
@@ -186,40 +182,17 @@ class _Entmax(torch.autograd.Function):
         return by_chunks(alpha_rows_backward, probabilities, alpha, grad, grad_alpha), grad_alpha
 
 
-class _TopKSoftmax(torch.autograd.Function):
+class _RowWise(torch.autograd.Function):
+    """A normaliser whose gradient follows from its probabilities alone."""
+
     @staticmethod
-    def forward(ctx, scores: Tensor, k: int) -> Tensor:
-        probabilities = by_chunks(topk_rows, scores, k=k)
+    def forward(ctx, scores: Tensor, rows: Callable[..., None], backward_rows: Callable[..., None]) -> Tensor:
+        probabilities = by_chunks(rows, scores)
         ctx.save_for_backward(probabilities)
+        ctx.backward_rows = backward_rows
         return probabilities
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None]:
         (probabilities,) = ctx.saved_tensors
-        return by_chunks(softmax_rows_backward, probabilities, grad), None
-
-
-class _Entmax15(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, scores: Tensor) -> Tensor:
-        probabilities = by_chunks(entmax15_rows, scores)
-        ctx.save_for_backward(probabilities)
-        return probabilities
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> Tensor:
-        (probabilities,) = ctx.saved_tensors
-        return by_chunks(entmax15_rows_backward, probabilities, grad)
-
-
-class _Sparsemax(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, scores: Tensor) -> Tensor:
-        probabilities = by_chunks(sparsemax_rows, scores)
-        ctx.save_for_backward(probabilities)
-        return probabilities
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> Tensor:
-        (probabilities,) = ctx.saved_tensors
-        return sparsemax_rows_backward(probabilities, grad)
+        return by_chunks(ctx.backward_rows, probabilities, grad), None, None

@@ -6,10 +6,31 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sparselib.batches import Batch
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.checks import one_of
+from sparselib.dense_attention import gold_graph
+from sparselib.masks import visible_pairs
 from sparselib.predictors.distance import squared_distances
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences of one layer, padded on the right: `q`, `k` ``[B, H, n, D]`` before scaling, `lengths` ``[B]`` real tokens."""
+
+    q: Tensor
+    k: Tensor
+    lengths: Tensor
+    causal: bool = False
+
+    @property
+    def visible(self) -> Tensor:
+        """``Bool[B, 1, n, n]``: pairs of real positions, not in the future if the model is causal."""
+        return visible_pairs(len(self.q), self.q.shape[2], self.k.shape[2], self.lengths, self.causal)
+
+    @property
+    def gold(self) -> Tensor:
+        """``Bool[B, H, n, n]``: the exact edges of 1.5-entmax (section 4.1)."""
+        return gold_graph(self.q, self.k, self.visible) & self.visible
 
 
 @dataclass(frozen=True)
@@ -65,7 +86,7 @@ def fit_projection(
     seed: int = 0,
     chunks: Chunks = TOKENS,
 ) -> tuple[Projection, list[float]]:
-    """Learn the projection of every head of one layer with Adam; the defaults are those of the paper's Table 5.
+    """The projection of every head of one layer, learned with Adam, and the loss of every step; defaults are Table 5's.
 
     Parameters
     ----------
@@ -78,14 +99,8 @@ def fit_projection(
     chunks : Chunks
         Whose vectors are contrasted; a pair of chunks is positive if any pair of their tokens is (section 6.1).
 
-    Returns
-    -------
-    The projection, and the loss of every step.
-
-    Raises
-    ------
-    ValueError
-        If the loss is unknown, there is no batch, or `batches` can be read only once and there are several epochs.
+    Raises ``ValueError`` if the loss is unknown, there is no batch, or `batches` can be read only once and there are several
+    epochs.
 
     >>> batch = Batch(torch.randn(2, 4, 16, 64), torch.randn(2, 4, 16, 64), torch.tensor([16, 9]))
     >>> projection, losses = fit_projection([batch], dimension=4)
@@ -141,14 +156,8 @@ def sample_triplets(gold: Tensor, visible: Tensor, generator: torch.Generator) -
     The reference code also draws padding and future keys; this does not. An edge of a query without any
     negative is left out.
 
-    Parameters
-    ----------
-    gold, visible : ``Bool[B, H, Q, K]``, ``Bool[B, 1, Q, K]``
-
-    Returns
-    -------
-    query, positive, negative : integer Tensors ``[E]``
-        Row of the query in ``B * H * Q``, key of the edge, key of the negative.
+    From ``Bool[B, H, Q, K]`` and ``Bool[B, 1, Q, K]`` to three integer tensors ``[E]``: row of the query in ``B * H * Q``, key
+    of the edge, key of the negative.
     """
     keys = gold.shape[-1]
     # Running count of negatives over the whole tensor, so that one search finds the r-th negative of any row.

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from replication.storage import FormatError, encode_header, open_tensors, replacing
-from sparselib.batches import Batch
+from sparselib.projections import Batch
 
 KIND = "attention-graphs"
 _BYTES = {"F32": 4, "I64": 8}

@@ -13,8 +13,9 @@ from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from replication.masked_lm.evaluation import MaskedText, MeanTally, cross_entropy
+from replication.masked_lm.random_blocks import RandomBlocks
 from replication.timing.clock import median_seconds
-from sparselib.blocks import ClusteredBlocks, NearestBlocks, RandomBlocks
+from sparselib.blocks import ClusteredBlocks, NearestBlocks
 from sparselib.blocks.chunks import Chunks
 from sparselib.blocks.fixed import MOST_FIXED_BLOCKS
 from sparselib.blocks.graph import PredictedBlocks, unite

@@ -2,6 +2,6 @@
 
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.blocks.graph import PredictedBlocks, unite
-from sparselib.blocks.predictors import ClusteredBlocks, NearestBlocks, RandomBlocks
+from sparselib.blocks.predictors import ClusteredBlocks, NearestBlocks
 
-__all__ = ["TOKENS", "Chunks", "ClusteredBlocks", "NearestBlocks", "PredictedBlocks", "RandomBlocks", "unite"]
+__all__ = ["TOKENS", "Chunks", "ClusteredBlocks", "NearestBlocks", "PredictedBlocks", "unite"]

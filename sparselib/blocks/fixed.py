@@ -14,25 +14,14 @@ MOST_FIXED_BLOCKS = 5
 def fixed_blocks(limits: Tensor, last: Tensor) -> Tensor:
     """Fixed key blocks of every query block, ascending: ``[B, N, 5]``.
 
-    Parameters
-    ----------
-    limits : int Tensor ``[B, N]``
-        How many key blocks a query block may see, counted from the first: 0 in the padding, up to itself if causal.
-    last : int Tensor ``[B]``
-        The last real block of each sentence.
-
-    >>> fixed_blocks(block_limits(torch.tensor([5]), 5, causal=False), torch.tensor([4]))[0, 2]
-    tensor([0, 1, 2, 3, 4])
+    `limits` ``[B, N]``: how many key blocks a query block may see, counted from the first: 0 in the padding, up to itself if
+    causal. `last` ``[B]``: the last real block of each sentence.
     """
     return distinct(fixed_columns(limits.shape[1], last), limits)
 
 
 def fixed_columns(count: int, last: Tensor) -> Tensor:
-    """The same of `count` blocks with repetitions and what may not be seen: ``[B, N, 5]``.
-
-    >>> fixed_columns(5, torch.tensor([4]))[0, 1]
-    tensor([0, 0, 1, 2, 4])
-    """
+    """The same of `count` blocks with repetitions and what may not be seen: ``[B, N, 5]``."""
     own = torch.arange(count, device=last.device)
     columns = torch.stack([torch.zeros_like(own), own - 1, own, own + 1], dim=-1)
     columns[0, 1] = count  # there is none on the left of the first
@@ -44,10 +33,6 @@ def distinct(lists: Tensor, limits: Tensor) -> Tensor:
     """Lists ``[..., N, W]`` ascending, each block below its row's limit ``[..., N]`` once, and N where nothing is left.
 
     Sorting and comparing neighbours takes the memory of the lists; a mask would take that of all N² pairs.
-
-    >>> distinct(torch.tensor([[1, 0, 1], [0, 1, 0]]), torch.tensor([2, 1]))
-    tensor([[0, 1, 2],
-            [0, 2, 2]])
     """
     count = lists.shape[-2]
     ordered = lists.masked_fill(lists >= limits[..., None], count).sort(-1).values
@@ -57,11 +42,7 @@ def distinct(lists: Tensor, limits: Tensor) -> Tensor:
 
 
 def block_limits(real: Tensor, count: int, causal: bool) -> Tensor:
-    """How many key blocks, from the first, each of `count` query blocks may see: ``[B]`` real blocks -> ``[B, N]``.
-
-    >>> block_limits(torch.tensor([2]), 3, causal=True)
-    tensor([[1, 2, 0]])
-    """
+    """How many key blocks, from the first, each of `count` query blocks may see: ``[B]`` real blocks -> ``[B, N]``."""
     own = torch.arange(count, device=real.device)
     seen = (own + 1).expand(len(real), count) if causal else real[:, None].expand(len(real), count)
     return seen.masked_fill(own >= real[:, None], 0)

@@ -45,10 +45,8 @@ def unite(predicted: Tensor, block_size: int, length: int, lengths: Lengths = No
     lengths : ``[B]``, optional
         Real tokens of each sentence.
 
-    Raises
-    ------
-    ValueError
-        If `predicted` has another shape or dtype, holds indices outside 0..N, or for lengths outside 0 to n.
+    Raises ``ValueError`` if `predicted` has another shape or dtype, holds indices outside 0..N, or for lengths outside 0 to
+    n.
     """
     return _mask(_united(predicted, block_size, length, lengths, causal), block_size, length)
 
@@ -95,15 +93,10 @@ def _united(
 class PredictedBlocks:
     """Blocks predicted from each layer's own queries and keys; for ``AttentionControl.visiting`` of a bidirectional model.
 
-    Attributes
-    ----------
-    projections, predictors : sequence
-        One per layer.
-    chunks : Chunks
-    compiled : bool
-        Predict with torch.compile. It takes some seconds to begin with, and saves most of the time of a prediction on a GPU,
-        which is that of launching a hundred small operations and waiting for what they found. Numbers in q, k and `lengths`
-        are not looked at then (the attention does that), nor is what a predictor returns: it has to be within 0..N.
+    There are a projection and a predictor per layer. ``compiled=True`` predicts with torch.compile: it takes some seconds to
+    begin with, and saves most of the time of a prediction on a GPU, which is that of launching a hundred small operations and
+    waiting for what they found. Numbers in q, k and `lengths` are not looked at then (the attention does that), nor is what a
+    predictor returns: it has to be within 0..N.
     """
 
     projections: Sequence[Project]

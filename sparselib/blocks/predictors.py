@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from sparselib.blocks.fixed import block_limits, fixed_blocks
+from sparselib.blocks.fixed import block_limits
 from sparselib.checks import Lengths, at_least, one_of
 from sparselib.predictors.inputs import Tokens, check_centroids, checked_inputs, matching_centroids
 
@@ -26,7 +26,7 @@ class NearestBlocks:
     largest dot products. (The reference code ranks by 1 for a shared cluster plus a sigmoid that vanishes in rounding,
     so that its choice among the matched is arbitrary.) Which of equally near chunks are taken is left open.
 
-    All N² scores are computed, some rows at a time. Raises ValueError if count < 1 or the metric is unknown.
+    All N² scores are computed, some rows at a time. Raises ``ValueError`` if count < 1 or the metric is unknown.
     """
 
     count: int
@@ -37,8 +37,8 @@ class NearestBlocks:
         one_of("metric", self.metric, METRICS)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, N, R]`` twice -> int64 ``[B, H, N, min(count, N)]``. Raises ValueError for malformed inputs or lengths."""
-        queries, keys, limits = _checked(q, k, lengths, causal)
+        """``[B, H, N, R]`` twice -> int64 ``[B, H, N, min(count, N)]``. ``ValueError`` for malformed inputs or lengths."""
+        queries, keys, limits = checked_chunks(q, k, lengths, causal)
         batch, heads, count, _ = q.shape
         # argmin ||q - k||² = argmax q.k - ||k||² / 2: the query's own norm is the same for every key.
         shift = keys.vectors.square().sum(-1)[:, :, None] / 2 if self.metric == "sq_euclidean" else 0
@@ -63,7 +63,7 @@ class ClusteredBlocks:
     Memory is that of C N distances and N lists: linear in N. Under `causal` the future is dropped from the lists; which
     chunks a centroid picks still depends on the whole sentence.
 
-    Raises ValueError for malformed centroids or count < 1.
+    Raises ``ValueError`` for malformed centroids or count < 1.
     """
 
     centroids: Tensor = field(repr=False)
@@ -74,8 +74,8 @@ class ClusteredBlocks:
         at_least("count", self.count, 1)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, N, R]`` twice -> int64 ``[B, H, N, min(count, N)]``. Raises ValueError for malformed inputs or lengths."""
-        queries, keys, limits = _checked(q, k, lengths, causal)
+        """``[B, H, N, R]`` twice -> int64 ``[B, H, N, min(count, N)]``. ``ValueError`` for malformed inputs or lengths."""
+        queries, keys, limits = checked_chunks(q, k, lengths, causal)
         batch, heads, count, _ = q.shape
         picked = self._picked(queries)  # [B, H, C, K]
         clusters = picked.shape[2]
@@ -94,55 +94,7 @@ class ClusteredBlocks:
         return _largest(scores.masked_fill(~chunks.real.mT, -torch.inf), self.count)
 
 
-@dataclass(frozen=True)
-class RandomBlocks:
-    """BigBird's random blocks: `count` per query block and head, drawn uniformly outside window and global blocks.
-
-    A query block with fewer to choose from takes all. Every call draws anew from `seed`, and sentences of equal length
-    share the draw: give each layer its own seed. Raises ValueError if count < 1.
-    """
-
-    count: int
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        at_least("count", self.count, 1)
-
-    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, N, R]`` twice, of which only the shape matters -> int64 ``[B, H, N, min(count, N)]``.
-
-        Raises ValueError for malformed inputs or lengths.
-        """
-        queries, _, limits = _checked(q, k, lengths, causal)
-        count = q.shape[2]
-        fixed = fixed_blocks(limits, queries.real.sum(dim=(1, 2, 3)) - 1)  # [B, N, 5]
-        available = limits - (fixed < count).sum(-1)  # [B, N]
-        # A number per query block, in its order: what follows a sentence does not change its draw.
-        generator = torch.Generator().manual_seed(self.seed)
-        luck = torch.rand(count, q.shape[1], min(self.count, count), generator=generator, dtype=torch.float64)
-        chosen = _sample(available[:, None], luck.transpose(0, 1).to(q.device))
-        missing = chosen < 0
-        for block in fixed[:, None, :, None].unbind(-1):  # ascending: the r-th block outside them, one by one
-            chosen += chosen >= block
-        return chosen.masked_fill(missing, count)
-
-
-def _sample(available: Tensor, luck: Tensor) -> Tensor:
-    """K distinct numbers below `available` ``[B, 1, N]``, uniformly, by `luck` ``[H, N, K]`` in 0..1: ``[B, H, N, K]``.
-
-    Floyd's algorithm (Bentley and Floyd 1987), which needs no permutation. Where fewer than K are available, the rest is -1.
-    """
-    size = luck.shape[-1]
-    chosen = torch.full((len(available), *luck.shape), -1, device=luck.device)
-    for step in range(size):
-        largest = available - size + step
-        drawn = (luck[..., step] * (largest + 1)).long()
-        drawn = torch.where((chosen == drawn[..., None]).any(-1), largest, drawn)
-        chosen[..., step] = torch.where(largest >= 0, drawn, -1)
-    return chosen
-
-
-def _checked(q: Tensor, k: Tensor, lengths: Lengths, causal: bool) -> tuple[Tokens, Tokens, Tensor]:
+def checked_chunks(q: Tensor, k: Tensor, lengths: Lengths, causal: bool) -> tuple[Tokens, Tokens, Tensor]:
     """Chunks to compute with, and how many key blocks each query block may see: ``[B, N]``."""
     if q.shape != k.shape:
         raise ValueError(f"blocks need q and k of one shape, got {tuple(q.shape)} and {tuple(k.shape)}")

@@ -5,7 +5,6 @@ sentence is cut, not shifted, and a budget larger than the row keeps whatever of
 all of it). All masks are constants for the gradient, which is that of softmax over the pairs they keep.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from sparselib import masks
 from sparselib.checks import Lengths, at_least, one_of
-from sparselib.forms.draws import drawn_keys
+from sparselib.masks.lots import lots
 from sparselib.predictors.rows import Rows, RowWise
 from sparselib.predictors.topk import TopK, best_keys
 
@@ -56,19 +55,16 @@ class Budgeted(RowWise):
 class Patterned(Budgeted):
     """A form that is a pattern of positions, possibly another one in decoders."""
 
-    @abstractmethod
-    def pattern(self, causal: bool) -> masks.Pattern:
-        """The pattern, before what is not visible is taken away."""
+    pattern: ClassVar[Callable[[int, bool], masks.Pattern]]  # of the budget, in a decoder or not
 
     def pairs(self, rows: Rows) -> Tensor:
-        return follows(self.pattern(rows.causal), rows) & rows.visible
+        return follows(type(self).pattern(self.k, rows.causal), rows) & rows.visible
 
 
 class Block(Patterned):
     """The query's own block of k positions; blocks count from the first real token."""
 
-    def pattern(self, causal: bool) -> masks.Pattern:
-        return masks.block(self.k)
+    pattern = staticmethod(lambda k, causal: masks.block(k))
 
 
 class Window(Patterned):
@@ -78,8 +74,7 @@ class Window(Patterned):
     sentences, the window is cut.)
     """
 
-    def pattern(self, causal: bool) -> masks.Pattern:
-        return _around(self.k, causal)
+    pattern = staticmethod(lambda k, causal: _around(k, causal))
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """As in :class:`RowWise`."""
@@ -92,15 +87,13 @@ class Window(Patterned):
 class Dilated(Patterned):
     """The window's offsets times 2: k positions, the query's own included."""
 
-    def pattern(self, causal: bool) -> masks.Pattern:
-        return _around(self.k, causal, DILATION)
+    pattern = staticmethod(lambda k, causal: _around(k, causal, DILATION))
 
 
 class Global(Patterned):
     """The first k positions: everyone attends to them, and they to everyone."""
 
-    def pattern(self, causal: bool) -> masks.Pattern:
-        return _first(self.k)
+    pattern = staticmethod(lambda k, causal: _first(k))
 
 
 @dataclass(frozen=True)
@@ -116,7 +109,7 @@ class Random(Budgeted):
     cross: ClassVar[bool] = True
 
     def pairs(self, rows: Rows) -> Tensor:
-        return drawn_keys(rows, rows.visible, self.k, self.seed)
+        return _drawn_keys(rows, rows.visible, self.k, self.seed)
 
 
 @dataclass(frozen=True)
@@ -133,7 +126,7 @@ class WindowGlobalRandom(Budgeted):
         quarter = self.k // 4
         pattern = masks.union(_around(self.k - 2 * quarter, rows.causal), _first(quarter))
         fixed = follows(pattern, rows) & rows.visible
-        return fixed | drawn_keys(rows, rows.visible & ~fixed, quarter, self.seed)
+        return fixed | _drawn_keys(rows, rows.visible & ~fixed, quarter, self.seed)
 
 
 class TopKOutOfWindow(Budgeted):
@@ -190,3 +183,12 @@ def _first(count: int) -> masks.Pattern:
         return (q_idx < count) | (kv_idx < count)
 
     return attends
+
+
+def _drawn_keys(rows: Rows, allowed: Tensor, count: int, seed: int) -> Tensor:
+    """`count` of the allowed keys of each row and head, or all if they are fewer: those with the highest lots."""
+    heads = torch.arange(rows.q.shape[1], device=rows.at.device)[None, :, None, None]
+    drawn, allowed = torch.broadcast_tensors(lots(seed, heads, rows.at, rows.of), allowed)
+    drawn = drawn.masked_fill(~allowed, torch.iinfo(torch.int64).min)
+    winners = drawn.topk(min(count, drawn.shape[-1])).indices
+    return torch.zeros_like(allowed).scatter_(-1, winners, True) & allowed

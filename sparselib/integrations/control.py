@@ -67,15 +67,9 @@ class VisitedBlocks:
 
 @dataclass
 class AttentionControl:
-    """What the attention layers of one model do. One object is shared by all of them.
+    """What the attention layers of one model do. One object is shared by all of them."""
 
-    Attributes
-    ----------
-    normalizer : Normalizer, or a sequence of one for each layer
-    layers : int
-    mode : TokenPairs or VisitedBlocks
-    """
-
+    #: Of every layer, or a sequence of one for each.
     normalizer: Normalizer | Sequence[Normalizer] = entmax15
     layers: int = 0
     mode: TokenPairs | VisitedBlocks = field(default_factory=TokenPairs)

@@ -28,17 +28,10 @@ class FormGraph:
 
     Positions count the real tokens of a sentence, so padding on the left moves no block and no global token. Cross-attention
     of Hugging Face models tells no positions of queries: Random draws other keys there when decoding than in training.
-
-    Attributes
-    ----------
-    forms : sequence of RowWise
-        Of :func:`sparselib.forms.form` or :func:`sparselib.forms.factorised`, one per layer.
-    causal : bool
-        For the self-attention of a decoder.
     """
 
-    forms: Sequence[RowWise]
-    causal: bool
+    forms: Sequence[RowWise]  #: One per layer, of :func:`sparselib.forms.form` or :func:`sparselib.forms.factorised`.
+    causal: bool  #: For the self-attention of a decoder.
 
     def __call__(self, call: LayerCall) -> Tensor:
         """Bool that broadcasts to ``[B, H, Q, K]``; without positions of queries, these are taken for those of the last keys.
@@ -67,26 +60,15 @@ class PredictedGraph:
     only. The other predictors rank, route or draw over a whole sequence; a decoder knows its prefix only, so their row for a
     query is the last row of what they predict on the prefix that ends there. Patterns of positions are drawn for a prefix with
     one more token to come.
-
-    Attributes
-    ----------
-    projections : sequence of callables
-        One per layer, from ``[B, H, n, D]`` to ``[B, H, n, R]``.
-    predictors : sequence of Predictor
-        One per layer.
-    window : int
-        Total width, as in :func:`sparselib.masks.sliding_window`; in a decoder its half to the right is the future.
-    global_tokens : str
-        ``"none"``, ``"first"`` or, not in a decoder, which does not know the last token, ``"first_last"``.
-    causal : bool
-        For a decoder.
     """
 
-    projections: Sequence[Callable[[Tensor], Tensor]]
-    predictors: Sequence[Predictor]
-    window: int = 0
-    global_tokens: str = "none"
-    causal: bool = False
+    projections: Sequence[Callable[[Tensor], Tensor]]  #: One per layer, ``[B, H, n, D]`` -> ``[B, H, n, R]``.
+    predictors: Sequence[Predictor]  #: One per layer.
+    window: int = (
+        0  #: Total width, as in :func:`sparselib.masks.sliding_window`; in a decoder half of it is the future.
+    )
+    global_tokens: str = "none"  #: Or ``"first"``, or ``"first_last"``; a decoder does not know the last token.
+    causal: bool = False  #: For a decoder.
 
     def __post_init__(self) -> None:
         one_of(

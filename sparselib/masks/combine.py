@@ -11,11 +11,7 @@ from sparselib.masks.visible import real_positions, visible_pairs
 
 
 def combine(
-    predicted: Tensor,
-    window: int = 0,
-    global_tokens: str = "none",
-    lengths: Lengths = None,
-    causal: bool = False,
+    predicted: Tensor, window: int = 0, global_tokens: str = "none", lengths: Lengths = None, causal: bool = False
 ) -> Tensor:
     """(predicted | window | global tokens) & padding & causality, in this order: the one place that unites them.
 
@@ -30,15 +26,8 @@ def combine(
     lengths : ``[B]``, optional
         Real tokens; without them, all are. Needs Q = K.
 
-    Returns
-    -------
-    Bool Tensor ``[B, H, Q, K]``
-
-    Raises
-    ------
-    ValueError
-        Unless `predicted` is a 4-D boolean mask with at most as many queries as keys, window >= 0, `global_tokens` is one of
-        the three and the lengths are in 0..n.
+    Raises ``ValueError`` unless `predicted` is a 4-D boolean mask with at most as many queries as keys, window >= 0,
+    `global_tokens` is one of the three and the lengths are in 0..n.
 
     >>> combine(torch.zeros(1, 1, 3, 3, dtype=torch.bool), window=1, global_tokens="first", causal=True)[0, 0].int()
     tensor([[1, 0, 0],

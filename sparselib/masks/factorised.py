@@ -76,20 +76,12 @@ def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
 
 
 def combined(parts: Sequence[Pattern], how: str, layer: int = 0) -> Pattern:
-    """What the heads of one layer attend to.
+    """What the heads of one layer attend to, by one of :data:`HEAD_COMBINATIONS`.
 
-    Parameters
-    ----------
-    parts : sequence of p patterns
-    how : str
-        ``"interleaved"``: layer n takes part n mod p in all heads; ``"merged"``: every head the union; ``"per_head"``: head h
-        part h mod p.
-    layer : int
+    ``"interleaved"``: layer n takes part n mod p in all heads; ``"merged"``: every head the union; ``"per_head"``: head h part
+    h mod p.
 
-    Raises
-    ------
-    ValueError
-        If `how` is none of these, there is no part, or `layer` is negative.
+    Raises ``ValueError`` if `how` is none of these, there is no part, or `layer` is negative.
 
     >>> masks.to_dense(masks.combined(masks.strided_parts(2), "per_head"), 1, 2, 6)[0, :, 5].int().tolist()
     [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]

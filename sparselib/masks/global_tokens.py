@@ -37,17 +37,9 @@ def sequence_globals(lengths: SentenceLengths, which: str) -> Pattern:
     A sentence without tokens has no last one; what is said of its first concerns padding alone. (The reference code takes the
     last padded position, which is wrong for short sentences.)
 
-    Parameters
-    ----------
-    lengths : integers ``[B]``
-        Real tokens per sentence.
-    which : str
-        ``"first"`` or ``"first_last"``.
+    `lengths` ``[B]`` are real tokens per sentence; `which` is ``"first"`` or ``"first_last"``.
 
-    Raises
-    ------
-    ValueError
-        If `which` is neither, a length is negative, or the lengths are not integers ``[B]``.
+    Raises ``ValueError`` if `which` is neither, a length is negative, or the lengths are not integers ``[B]``.
 
     >>> masks.to_dense(masks.sequence_globals([4, 2], "first_last"), 2, 1, 4)[:, 0, 2].int()
     tensor([[1, 0, 0, 1],

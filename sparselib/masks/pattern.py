@@ -53,27 +53,13 @@ def intersection(first: Pattern, *others: Pattern) -> Pattern:
 
 
 def to_dense(
-    pattern: Pattern,
-    batch: int,
-    heads: int,
-    queries: int,
-    keys: int | None = None,
-    device: torch.device | str = "cpu",
+    pattern: Pattern, batch: int, heads: int, queries: int, keys: int | None = None, device: torch.device | str = "cpu"
 ) -> Tensor:
-    """Write a pattern out as ``Bool[B, H, Q, K]``.
+    """Write a pattern out as ``Bool[B, H, Q, K]``, with as many keys as queries by default.
 
-    Parameters
-    ----------
-    batch, heads, queries : int
-    keys : int, optional
-        As many as queries by default.
-    device : torch.device or str
-        The one that the pattern's own tensors (lengths, random draws) live on, if it has any.
+    `device` is the one that the pattern's own tensors (lengths, random draws) live on, if it has any.
 
-    Raises
-    ------
-    ValueError
-        If a size is below 1.
+    Raises ``ValueError`` if a size is below 1.
 
     >>> masks.to_dense(lambda b, h, i, j: j <= i, 1, 1, 2, 3).int()
     tensor([[[[1, 0, 0],

@@ -5,7 +5,6 @@ positions of each sentence, so neither padding nor the padded length changes the
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -28,16 +27,7 @@ def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) ->
     for those that a new one displaces: what was drawn for a prefix is not drawn anew at every step of decoding. (The
     reference code draws Uniform{2, ..., G - 1} positions, with replacement and over the padding.)
 
-    Parameters
-    ----------
-    globals_ : int
-    lengths : integers ``[B]``
-    generator : torch.Generator
-
-    Raises
-    ------
-    ValueError
-        If `globals_` or a length is negative, or the lengths are not integers ``[B]``.
+    Raises ``ValueError`` if `globals_` or a length is negative, or the lengths are not integers ``[B]``.
 
     >>> masks.to_dense(masks.longformer(2, [5], torch.Generator().manual_seed(0)), 1, 1, 5).sum(-1).sort().values
     tensor([[[3, 3, 3, 5, 5]]])
@@ -60,30 +50,19 @@ def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) ->
 
 
 def bigbird(
-    random_keys: int,
-    lengths: SentenceLengths,
-    heads: int,
-    generator: Generator,
-    random_scope: str = "uniform",
+    random_keys: int, lengths: SentenceLengths, heads: int, generator: Generator, random_scope: str = "uniform"
 ) -> Pattern:
     """BigBird with blocks of one token: band of 3, first and last row and column, random keys.
 
     `random_keys` distinct real keys per row and head, outside the fixed part; a row with fewer of them takes all. Sentences of
     equal length in a batch share one draw, as in the published code that Sparsefinder used.
 
-    Parameters
-    ----------
-    random_keys, heads : int
-    lengths : integers ``[B]``
-    generator : torch.Generator
-    random_scope : str
-        ``"uniform"``: keys come from the whole sentence. ``"official_plan"``: from the columns that the published planner draws
-        from, mostly the first ones; also where that crashes, as rows have fewer than `random_keys` of these: they take all.
+    By the `random_scope` ``"uniform"``, keys come from the whole sentence; by ``"official_plan"`` from the columns that the
+    published planner draws from, mostly the first ones; where that crashes, as rows have fewer than `random_keys` of these,
+    they take all.
 
-    Raises
-    ------
-    ValueError
-        If `random_keys` or a length is negative, the lengths are not integers ``[B]``, `heads` is below 1 or the scope unknown.
+    Raises ``ValueError`` if `random_keys` or a length is negative, the lengths are not integers ``[B]``, `heads` is below 1 or
+    the scope unknown.
 
     >>> masks.to_dense(masks.bigbird(1, [7], 1, torch.Generator().manual_seed(0)), 1, 1, 7).sum(-1)
     tensor([[[7, 5, 6, 6, 6, 5, 7]]])
@@ -104,16 +83,7 @@ def random_keys(count: int, lengths: SentenceLengths, heads: int, generator: Gen
 
     Source: Extremely Sparse Transformer, §4. Sentences of equal length share one draw.
 
-    Parameters
-    ----------
-    count, heads : int
-    lengths : integers ``[B]``
-    generator : torch.Generator
-
-    Raises
-    ------
-    ValueError
-        If `count` or a length is negative, the lengths are not integers ``[B]``, or `heads` is below 1.
+    Raises ``ValueError`` if `count` or a length is negative, the lengths are not integers ``[B]``, or `heads` is below 1.
 
     >>> masks.to_dense(masks.random_keys(2, [3], 1, torch.Generator().manual_seed(0)), 1, 1, 3).sum(-1)
     tensor([[[2, 2, 2]]])
@@ -122,35 +92,19 @@ def random_keys(count: int, lengths: SentenceLengths, heads: int, generator: Gen
     return _sampled(_anywhere, count, checked_lengths(lengths), heads, generator)
 
 
-class Share(NamedTuple):
-    """Keys to draw in each row from some columns.
-
-    Attributes
-    ----------
-    start, end : int
-        The columns.
-    count : int
-        Keys to draw there.
-    allowed : Bool Tensor ``[n, end - start]``
-        Those that a row may draw.
-    """
-
-    start: int
-    end: int
-    count: int
-    allowed: Tensor
-
+Share = tuple[int, int, int, Tensor]
+"""Columns from the first up to the second, how many keys a row draws there, and which it may: ``Bool[n, end - start]``."""
 
 Plan = Callable[[int, int], list[Share]]
 """``(length, keys per row) -> shares``."""
 
 
 def _anywhere(length: int, count: int) -> list[Share]:
-    return [Share(0, length, count, torch.ones(length, length, dtype=torch.bool))]
+    return [(0, length, count, torch.ones(length, length, dtype=torch.bool))]
 
 
 def _uniform(length: int, count: int) -> list[Share]:
-    return [Share(0, length, count, ~to_dense(_band_and_border([length]), 1, 1, length)[0, 0])]
+    return [(0, length, count, ~to_dense(_band_and_border([length]), 1, 1, length)[0, 0])]
 
 
 def _official_plan(length: int, count: int) -> list[Share]:
@@ -168,7 +122,7 @@ def _official_plan(length: int, count: int) -> list[Share]:
         parts = [(0, count + 5, count // 2), (count + 5, length, count - count // 2)]
     else:
         parts = [(0, length, count)]
-    return [Share(start, end, share, _official_columns(length, start, end)) for start, end, share in parts]
+    return [(start, end, share, _official_columns(length, start, end)) for start, end, share in parts]
 
 
 def _official_columns(length: int, start: int, end: int) -> Tensor:
@@ -195,8 +149,8 @@ def _sampled(plan: Plan, count: int, lengths: Tensor, heads: int, generator: Gen
     drawn = torch.zeros(len(lengths), heads, longest, longest, dtype=torch.bool)
     for length in lengths[lengths > 0].unique().tolist():
         keys = torch.zeros(heads, length, length, dtype=torch.bool)
-        for share in plan(length, count):
-            keys[..., share.start : share.end] = _draw(share.allowed, share.count, heads, generator)
+        for start, end, share, allowed in plan(length, count):
+            keys[..., start:end] = _draw(allowed, share, heads, generator)
         drawn[(lengths == length).cpu(), :, :length, :length] = keys
     drawn = drawn.to(lengths.device)
 

@@ -7,10 +7,7 @@ from sparselib.checks import Lengths, checked_lengths
 
 
 def real_positions(
-    batch: int,
-    positions: int,
-    lengths: Lengths = None,
-    device: torch.device | str | None = None,
+    batch: int, positions: int, lengths: Lengths = None, device: torch.device | str | None = None
 ) -> Tensor:
     """``Bool[B, N]``, True where a token is real; everywhere if `lengths` is None.
 

@@ -16,11 +16,11 @@ class Bucketed(ABC):
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         """Buckets of the queries ``Bool[B, H, Q, C]`` and of the keys ``Bool[B, H, K, C]``, none for padding.
 
-        q, k: ``[B, H, N, R]``, projected. Raises ValueError for malformed inputs or lengths.
+        q, k: ``[B, H, N, R]``, projected. Raises ``ValueError`` for malformed inputs or lengths.
         """
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``Bool[B, H, Q, K]``: visible pairs that share a bucket. Raises ValueError as `assign` does."""
+        """``Bool[B, H, Q, K]``: visible pairs that share a bucket. Raises ``ValueError`` as `assign` does."""
         query_buckets, key_buckets = self.assign(q, k, lengths)
         visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
         return share_a_bucket(query_buckets, key_buckets) & visible

@@ -22,7 +22,7 @@ class Clustering(Bucketed):
     in its perplexity runs. They differ for top_k > 1 only. Of equally near centroids the first is
     taken.
 
-    Raises ValueError for malformed centroids, top_k outside 1..C or an unknown match.
+    Raises ``ValueError`` for malformed centroids, top_k outside 1..C or an unknown match.
     """
 
     needs: ClassVar[Needs] = Needs(centroids="kmeans")
@@ -70,7 +70,7 @@ def fit_centroids(points: Sequence[Tensor], clusters: int, seed: int) -> Tensor:
     scikit-learn with the settings of the paper's App. C: k-means++, 10 initialisations, 300 iterations. The
     same seed gives the same centroids.
 
-    Raises ValueError if a head has fewer points than clusters, or NaN or infinite ones.
+    Raises ``ValueError`` if a head has fewer points than clusters, or NaN or infinite ones.
     """
     from sklearn.cluster import KMeans  # here, because it takes a second to import and only fitting needs it
     from threadpoolctl import threadpool_limits

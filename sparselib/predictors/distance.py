@@ -22,7 +22,7 @@ class Distance:
     the grid of t that the paper prints; so the metric defaults to "sq_euclidean", "euclidean" is
     the paper's formula, and both take the paper's <=.
 
-    Raises ValueError if threshold < 0 or the metric is unknown.
+    Raises ``ValueError`` if threshold < 0 or the metric is unknown.
     """
 
     needs: ClassVar[Needs] = Needs()
@@ -42,7 +42,7 @@ class Distance:
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, K]``.
 
-        Raises ValueError for malformed inputs or lengths.
+        Raises ``ValueError`` for malformed inputs or lengths.
         """
         queries, keys = checked_inputs(q, k, lengths)
         near = squared_distances(queries.vectors, keys.vectors) <= self.squared_limit

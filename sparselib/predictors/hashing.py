@@ -20,7 +20,7 @@ class Hashing(Bucketed):
     bucket, so the graph is symmetric and holds the diagonal; an edge needs the same bucket in any round. The
     same seed gives the same M for every batch.
 
-    Raises ValueError unless buckets is even and at least 2, and rounds at least 1.
+    Raises ``ValueError`` unless buckets is even and at least 2, and rounds at least 1.
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, seed=True)
@@ -37,7 +37,7 @@ class Hashing(Bucketed):
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         """``[B, H, N, R]`` twice -> ``Bool[B, H, N, rounds * buckets]`` twice, the same tensor.
 
-        Raises ValueError also for unequal numbers of queries and keys.
+        Raises ``ValueError`` also for unequal numbers of queries and keys.
         """
         if q.shape != k.shape:
             raise ValueError(f"q and k are hashed together and need one shape, got {q.shape} and {k.shape}")

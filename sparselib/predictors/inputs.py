@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sparselib.checks import Lengths
+from sparselib.checks import Lengths, at_least
 from sparselib.kernels.checks import first_not_finite
 from sparselib.masks.visible import real_positions
 
@@ -20,7 +20,7 @@ class Tokens(NamedTuple):
 def checked_inputs(q: Tensor, k: Tensor, lengths: Lengths) -> tuple[Tokens, Tokens]:
     """Queries and keys to compute with: finite, at least float32, rid of whatever the padding held.
 
-    Raises ValueError if q and k are not 4-D with the same batch, heads and dimension, hold NaN or infinite
+    Raises ``ValueError`` if q and k are not 4-D with the same batch, heads and dimension, hold NaN or infinite
     values at real positions, differ in length although `lengths` is given, or if a length is not in 0..n. Under
     torch.compile, numbers are not looked at.
     """
@@ -55,7 +55,7 @@ def matching_centroids(centroids: Tensor, tokens: Tokens) -> Tensor:
 
 
 def check_centroids(centroids: Tensor) -> None:
-    """Raise ValueError unless `centroids` is a finite ``[H, C, R]`` with at least one centroid."""
+    """Raise ``ValueError`` unless `centroids` is a finite ``[H, C, R]`` with at least one centroid."""
     if centroids.ndim != 3 or centroids.shape[1] < 1:
         raise ValueError(f"centroids must be [H, C, R] with C >= 1, got {tuple(centroids.shape)}")
     if not centroids.isfinite().all():
@@ -63,9 +63,8 @@ def check_centroids(centroids: Tensor) -> None:
 
 
 def check_points(points: Tensor, clusters: int) -> None:
-    """Raise ValueError unless `points` ``[..., N, R]`` are finite and enough for 1 or more clusters."""
-    if clusters < 1:
-        raise ValueError(f"clusters must be at least 1, got {clusters}")
+    """Raise ``ValueError`` unless `points` ``[..., N, R]`` are finite and enough for 1 or more clusters."""
+    at_least("clusters", clusters, 1)
     if points.shape[-2] < clusters:
         raise ValueError(f"points: {points.shape[-2]} are too few for {clusters} clusters")
     if not points.isfinite().all():

@@ -26,7 +26,7 @@ class Positional(ABC):
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """``[B, H, N, R]`` twice -> ``Bool[B, H, N, N]``.
 
-        Raises ValueError for malformed inputs or lengths, and for unequal numbers of queries and keys.
+        Raises ``ValueError`` for malformed inputs or lengths, and for unequal numbers of queries and keys.
         """
         if q.shape != k.shape:
             raise ValueError(f"patterns need q and k of one shape, got {q.shape} and {k.shape}")
@@ -50,7 +50,7 @@ class Longformer(Positional):
     """``masks.longformer`` with `global_count` random global tokens per sentence.
 
     Every call draws anew from `seed`: give each layer and batch its own seed, or they share their draws.
-    Raises ValueError if global_count < 0.
+    Raises ``ValueError`` if global_count < 0.
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, positions=True, seed=True)
@@ -69,7 +69,7 @@ class Longformer(Positional):
 class BigBird(Positional):
     """``masks.bigbird`` with `random_keys` random keys per row and head; seeds as in `Longformer`.
 
-    Raises ValueError if random_keys < 0 or the scope is unknown.
+    Raises ``ValueError`` if random_keys < 0 or the scope is unknown.
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, positions=True, seed=True)

@@ -10,24 +10,15 @@ from sparselib.checks import Lengths
 
 @dataclass(frozen=True)
 class Needs:
-    """What a predictor looks at beside the query and the key of a pair, and what it has to be made with.
+    """What a predictor looks at beside the query and the key of a pair, and what it has to be made with."""
 
-    Attributes
-    ----------
-    prefix : bool
-        More of the sequence than that query and that key: it ranks, routes or draws over all of it. In incremental decoding
-        it needs the queries of the whole prefix.
-    positions : bool
-        Positions and lengths alone; it never looks at queries and keys.
-    seed : bool
-        It draws at random, from an argument ``seed``: give each layer and batch its own.
-    centroids : str, optional
-        It has an argument ``centroids``, fitted by this kind of clustering: ``"kmeans"`` or ``"routing"``.
-    """
-
+    #: More of the sequence: it ranks, routes or draws over all of it. When decoding, it needs the queries of the whole prefix.
     prefix: bool = False
+    #: Positions and lengths alone; it never looks at queries and keys.
     positions: bool = False
+    #: It draws at random, from an argument `seed`: give each layer and batch its own.
     seed: bool = False
+    #: It has an argument `centroids`, fitted by this kind of clustering: ``"kmeans"`` or ``"routing"``.
     centroids: str | None = None
 
 

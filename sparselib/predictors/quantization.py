@@ -21,7 +21,7 @@ class Quantization(Bucketed):
     any one dimension: bins * R buckets in all. Ranks look at the whole sentence, so in a causal decoder a
     token's bin depends on future tokens.
 
-    Raises ValueError if bins < 1.
+    Raises ``ValueError`` if bins < 1.
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True)

@@ -24,7 +24,7 @@ class Routing(Bucketed):
     (Sparsefinder App. C.2). A token may be taken by several centroids or by none. ``membership="one"`` keeps
     only the first of those that took it, as the reference code does by accident.
 
-    Raises ValueError for malformed centroids, width < 1 or an unknown membership.
+    Raises ``ValueError`` for malformed centroids, width < 1 or an unknown membership.
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, centroids="routing")
@@ -74,7 +74,7 @@ def fit_routing_centroids(points: Tensor, clusters: int, seed: int, decay: float
     direction of the points nearest to it ("routing_trained" in the reference code). At the published decay they stay
     close to where they start: that is the baseline.
 
-    Raises ValueError if there are fewer points than clusters, NaN or infinite ones, or decay is not in 0..1.
+    Raises ``ValueError`` if there are fewer points than clusters, NaN or infinite ones, or decay is not in 0..1.
     """
     check_points(points, clusters)
     if not 0 <= decay <= 1:

@@ -47,7 +47,7 @@ class RowWise(ABC):
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """``[B, H, Q, D]``, ``[B, H, K, D]`` -> ``Bool[B, H, Q, K]``.
 
-        Raises ValueError for malformed inputs or lengths, and for unequal numbers of queries and keys unless `cross`.
+        Raises ``ValueError`` for malformed inputs or lengths, and for unequal numbers of queries and keys unless `cross`.
         """
         queries, keys = checked_inputs(q, k, lengths)
         if not self.cross and q.shape[2] != k.shape[2]:

@@ -17,7 +17,7 @@ class TopK(RowWise):
     Padding and future are masked before selecting, and a query that sees k keys or fewer keeps them all. Works on
     raw queries and keys; the scale of the scores does not matter. For cross-attention too.
 
-    Raises ValueError if k < 1.
+    Raises ``ValueError`` if k < 1.
     """
 
     k: int

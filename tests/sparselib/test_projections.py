@@ -4,13 +4,13 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from sparselib.batches import Batch
 from sparselib.blocks.chunks import Chunks
 from sparselib.masks import visible_pairs
 from sparselib.metrics import recall
 from sparselib.predictors import Distance, squared_distances
 from sparselib.projections import (
     LOSSES,
+    Batch,
     Projection,
     contrastive_loss,
     fit_projection,

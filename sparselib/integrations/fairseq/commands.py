@@ -50,8 +50,8 @@ def generate(arguments: list[str]) -> None:
     from fairseq import options
     from fairseq_cli import generate
 
-    parser = options.get_generation_parser()
-    generate.main(options.parse_args_and_arch(parser, ["--user-dir", str(USER_DIR), *arguments]))
+    arguments = ["--user-dir", str(USER_DIR), *arguments]
+    generate.main(options.parse_args_and_arch(options.get_generation_parser(), arguments))
 
 
 COMMANDS = {function.__name__: function for function in (preprocess, train, generate)}

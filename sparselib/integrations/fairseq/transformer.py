@@ -24,39 +24,26 @@ class SparseTransformer(TransformerModel):
     @classmethod
     def add_args(cls, parser) -> None:
         TransformerModel.add_args(parser)
-        parser.add_argument(
+        add = parser.add_argument
+        add(
             "--attention-normalizer",
             choices=NORMALIZERS,
-            help="what turns attention scores into weights, in all three places; entmax_alpha learns alpha, per head",
+            help="from scores to weights; entmax_alpha learns alpha, per head",
         )
-        parser.add_argument(
-            "--attention-implementation",
-            choices=IMPLEMENTATIONS,
-            help="whose entmax15, sparsemax or entmax_alpha: this package's, or the entmax package's",
+        add(
+            "--attention-implementation", choices=IMPLEMENTATIONS, help="ours or the entmax package's, where it has one"
         )
-        parser.add_argument("--attention-alpha", type=float, help="alpha of --attention-normalizer entmax, at least 1")
-        parser.add_argument("--attention-k", type=int, help="attended keys of --attention-normalizer topk")
-        parser.add_argument(
-            "--attention-form",
-            choices=list(FORMS),
-            help="which pairs attend, in encoder and decoder self-attention; Random and Top-k in cross-attention too",
+        add("--attention-alpha", type=float, help="alpha of --attention-normalizer entmax, at least 1")
+        add("--attention-k", type=int, help="attended keys of --attention-normalizer topk")
+        add("--attention-form", choices=list(FORMS), help="in self-attention; Random and Top-k in cross-attention too")
+        add("--attention-budget", type=int, help="attended positions of --attention-form")
+        add("--factorised-pattern", choices=FACTORISED, help="in decoder self-attention, Child et al. (2019)")
+        add("--factorised-stride", type=int, help="l of --factorised-pattern")
+        add("--factorised-summary", type=int, help="c of --factorised-pattern fixed")
+        add(
+            "--factorised-heads", choices=list(HEAD_COMBINATIONS), help="how heads share parts; interleaved unless told"
         )
-        parser.add_argument("--attention-budget", type=int, help="attended positions of --attention-form")
-        parser.add_argument(
-            "--factorised-pattern",
-            choices=FACTORISED,
-            help="which pairs attend in decoder self-attention, Child et al. (2019)",
-        )
-        parser.add_argument("--factorised-stride", type=int, help="l of --factorised-pattern")
-        parser.add_argument("--factorised-summary", type=int, help="c of --factorised-pattern fixed")
-        parser.add_argument(
-            "--factorised-heads",
-            choices=list(HEAD_COMBINATIONS),
-            help="how heads and layers share the parts of --factorised-pattern; interleaved unless told",
-        )
-        parser.add_argument(
-            "--coword-dropout", type=float, help="share of source tokens replaced by <unk> in training (Table 3)"
-        )
+        add("--coword-dropout", type=float, help="share of source tokens replaced by <unk> in training (Table 3)")
 
     @classmethod
     def build_model(cls, args, task) -> "SparseTransformer":

@@ -1,14 +1,11 @@
 """Block predictors against double loops, what holds for each of them, and that version 2 takes memory linear in n."""
 
-from collections import Counter
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
-from sparselib.blocks import ClusteredBlocks, NearestBlocks, RandomBlocks
+from sparselib.blocks import ClusteredBlocks, NearestBlocks
 
 
 def centers(clusters=5):
@@ -19,7 +16,6 @@ PREDICTORS = {
     "nearest": NearestBlocks(3),
     "nearest, dot": NearestBlocks(3, "dot"),
     "clustered": ClusteredBlocks(centers(), 2),
-    "random": RandomBlocks(2, seed=3),
 }
 
 
@@ -86,32 +82,6 @@ def test_some_queries_are_picked_by_nobody(case):
         assert any(row == set() for row in listed(case, ClusteredBlocks(centers(), 1)).values())
 
 
-@pytest.mark.parametrize("count", [1, 2, 40])
-def test_random_blocks_lie_outside_window_and_global_blocks_and_are_as_many_as_asked(case, count):
-    for (b, _, i), found in listed(case, RandomBlocks(count)).items():
-        free = set(visible(case, b, i)) - {0, i - 1, i, i + 1, case.lengths[b] - 1}
-        assert found <= free
-        assert len(found) == min(count, len(free))
-
-
-def test_random_blocks_are_uniform_and_draws_of_a_row_are_pairs_of_equal_chance():
-    shape = torch.zeros(1, 4, 12, 1)
-    drawn = torch.cat([RandomBlocks(2, seed).predict(shape, shape)[0, :, 5] for seed in range(500)])  # row 5
-    pairs = Counter(tuple(sorted(pair)) for pair in drawn.tolist())
-    free = [1, 2, 3, 7, 8, 9, 10]
-    assert set(pairs) == {(a, b) for a in free for b in free if a < b}
-    assert chisquare(list(pairs.values())).pvalue > 0.01
-
-
-def test_heads_and_seeds_draw_apart_and_sentences_of_one_length_alike():
-    shape = torch.zeros(2, 3, 30, 1)
-    first, again, other = (RandomBlocks(4, seed).predict(shape, shape) for seed in (0, 0, 1))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-    assert torch.equal(first[0], first[1])
-    assert not torch.equal(first[0, 0], first[0, 1])
-
-
 def test_padding_changes_nothing(predictor):
     """Whatever it holds, and however much of it there is."""
     q, k = torch.randn(2, 3, 2, 12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -175,7 +145,6 @@ def test_refuses_mismatched_shapes(predictor, shape):
         (lambda: NearestBlocks(2, "cosine"), "metric"),
         (lambda: ClusteredBlocks(torch.zeros(2, 0, 4), 2), "centroids"),
         (lambda: ClusteredBlocks(torch.zeros(2, 3, 4), 0), "count"),
-        (lambda: RandomBlocks(0), "count"),
     ],
 )
 def test_bad_arguments_are_named(make, name):
