@@ -7,7 +7,7 @@ from typer.core import TyperGroup
 
 from replication.stages.options import stage
 
-# Each is a function in the module of its name.
+# Each is a function in the module of its name, beside its class Command if it has one of its own.
 STAGES = (
     "corpus",
     "tokenize",
@@ -50,8 +50,9 @@ class Stages(TyperGroup):
         if cmd_name not in self.commands:
             return None
         name = cmd_name.replace("-", "_")
+        module = import_module(f"{__name__}.{name}")
         one = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
-        one.command(cmd_name)(stage(getattr(import_module(f"{__name__}.{name}"), name)))
+        one.command(cmd_name, cls=getattr(module, "Command", None))(stage(getattr(module, name)))
         return typer.main.get_command(one)
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from replication.stages.options import (
     Architecture,
@@ -19,6 +20,17 @@ from replication.stages.options import (
 )
 
 
+class Command(TyperCommand):
+    """Names the forms when its help is shown, and not before: to import them is to import torch."""
+
+    def format_help(self, ctx: typer.Context, formatter) -> None:
+        from sparselib.forms import FORMS
+
+        cell = next(parameter for parameter in self.params if parameter.name == "cell")
+        cell.help = cell.help.replace("<forms>", ", ".join(FORMS))
+        super().format_help(ctx, formatter)
+
+
 def train_forms(
     data: Data,
     source: Source,
@@ -31,7 +43,7 @@ def train_forms(
         typer.Option(
             parser=json_object,
             help='{"name": its folder, "form", "budget": attended positions, "seed"}, repeated for every model; form is one of '
-            "Full (budget: null), Block, Window, Dilated, Global, Random, BigBird, Top-k and Top-k OOW",
+            "<forms>; the budget of Full is null",
         ),
     ],
     beam: Beam,

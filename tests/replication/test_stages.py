@@ -3,6 +3,9 @@
 import gzip
 import json
 import math
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +16,7 @@ from typer.testing import CliRunner
 from replication.corpora.tokens import KIND
 from replication.stages import app
 from replication.storage import read_tensors
+from sparselib.forms import FORMS
 
 GROUP = typer.main.get_command(app)
 COMMANDS = sorted(GROUP.commands)
@@ -188,6 +192,19 @@ def test_every_stage_explains_itself(command):
     assert result.exit_code == 0
     assert "--output" in result.output
     assert GROUP.get_command(None, command).help.strip().endswith(".")
+
+
+def test_the_help_of_all_stages_does_not_wait_for_torch():
+    script = "import sys; from replication.stages import app; app(['--help'], standalone_mode=False)"
+    script += "; assert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert all(command in done.stdout for command in COMMANDS)
+
+
+def test_the_help_of_forms_names_all_of_them():
+    text = re.sub(r"[^A-Za-z0-9-]+", " ", CliRunner().invoke(app, ["train-forms", "--help"]).output)
+    assert " ".join(["form is one of", *FORMS, "the budget"]) in text
 
 
 @pytest.mark.parametrize(("text", "reason"), [("{source: grammar}", "not JSON"), ("[1]", "a JSON object expected")])

@@ -16,6 +16,7 @@ from workflow import closure as closures
 from workflow.closure import LOCK, closure, notebook_closure
 
 HERE = Path(__file__).parent
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 PACKAGES = ("kernels", "replication", "sparselib")
 MODULES = sorted(str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 # An edit of each of them takes a plan, a second each.
@@ -122,6 +123,21 @@ def test_a_job_depends_on_what_its_process_imports(jobs):
     for name, job in jobs.items():
         code = [path for path in job["input"] if path == LOCK or path.startswith(PACKAGES)]
         assert code == sorted(code_of(job["command"])), name
+
+
+def test_every_notebook_is_run(jobs):
+    """And opened by hand, it draws the figure of its name."""
+    commands = [job["command"].split() for job in jobs.values() if (job["command"] or "").startswith("papermill")]
+    assert {command[2] for command in commands} == {
+        str(path.relative_to(ROOT)) for path in NOTEBOOKS if ".ipynb_checkpoints" not in path.parts
+    }
+    for _, _, notebook, output, *options, _, _, _ in commands:
+        if output.endswith(notebook):
+            cells = json.loads((ROOT / notebook).read_text())["cells"]
+            (cell,) = (cell for cell in cells if "parameters" in cell["metadata"].get("tags", []))
+            exec("".join(cell["source"]), defaults := {})
+            told = dict(zip(options[1::3], options[2::3], strict=True))
+            assert told == {name: str(defaults[name]) for name in told}
 
 
 def test_an_edit_plans_what_imports_the_file_and_what_follows_from_it(finished, jobs):
