@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 import torch
+from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -12,7 +13,7 @@ from sparselib.blocks import ClusteredBlocks, NearestBlocks, RandomBlocks
 
 
 def centers(clusters=5):
-    return torch.randn(2, clusters, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return drawn(2, clusters, 4, seed=1, dtype=torch.float64)
 
 
 PREDICTORS = {
@@ -59,7 +60,7 @@ def test_nearest_equals_its_loop(case, count, metric):
 
 
 def test_nearest_in_parts_is_nearest_at_once(monkeypatch):
-    q, k = torch.randn(2, 2, 2, 50, 4, generator=torch.Generator().manual_seed(0))
+    q, k = drawn(2, 2, 2, 50, 4)
     at_once = NearestBlocks(4).predict(q, k)
     monkeypatch.setattr("sparselib.blocks.predictors._SCORES", 1000)
     assert torch.equal(NearestBlocks(4).predict(q, k), at_once)
@@ -114,7 +115,7 @@ def test_heads_and_seeds_draw_apart_and_sentences_of_one_length_alike():
 
 def test_padding_changes_nothing(predictor):
     """Whatever it holds, and however much of it there is."""
-    q, k = torch.randn(2, 3, 2, 12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    q, k = drawn(2, 3, 2, 12, 4, dtype=torch.float64)
     lengths = [12, 5, 1]
     reference = predictor.predict(q, k, lengths=lengths)
     longer = [torch.nn.functional.pad(x, (0, 0, 0, 7), value=torch.nan) for x in (q, k)]
@@ -124,7 +125,7 @@ def test_padding_changes_nothing(predictor):
 
 
 def test_no_global_randomness(predictor):
-    q, k = torch.randn(2, 3, 2, 12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    q, k = drawn(2, 3, 2, 12, 4, dtype=torch.float64)
     before = torch.get_rng_state()
     assert torch.equal(predictor.predict(q, k), predictor.predict(q, k, lengths=[12, 12, 12]))
     assert torch.equal(before, torch.get_rng_state())
@@ -137,7 +138,7 @@ def test_no_global_randomness(predictor):
 )  # fmt: skip
 def test_a_list_holds_no_padding_no_future_and_no_block_twice(name, lengths, causal, seed):
     n = max(lengths)
-    q, k = torch.randn(2, len(lengths), 2, n, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    q, k = drawn(2, len(lengths), 2, n, 4, seed=seed, dtype=torch.float64)
     found = PREDICTORS[name].predict(q, k, lengths=lengths, causal=causal)
     for b, length in enumerate(lengths):
         for i in range(n):

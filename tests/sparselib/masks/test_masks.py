@@ -8,6 +8,7 @@ import pkgutil
 
 import pytest
 import torch
+from drawing import drawn_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +104,7 @@ def test_two_steps_of_a_factorised_pattern_reach_every_earlier_position(n, strid
 @given(n=st.integers(1, 8), seed=st.integers(0, 99))
 @settings(deadline=None)
 def test_two_steps_go_through_some_position(n, seed):
-    second, first = torch.rand(2, n, n, generator=torch.Generator().manual_seed(seed)) < 0.3
+    second, first = drawn_mask(2, n, n, density=0.3, seed=seed)
     expected = looped(n, lambda i, j: any(second[i, a] and first[a, j] for a in range(n)))
     assert torch.equal(masks.two_steps(second, first), expected)
 
