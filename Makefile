@@ -11,13 +11,13 @@ env: .venv/installed
 
 .venv/installed: requirements.lock pyproject.toml replication/pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet "$$(grep '^torch==' requirements.lock)"
-	$(BIN)/pip install --quiet --no-deps -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps --editable . --editable replication
+	$(BIN)/pip install --quiet --quiet "$$(grep '^torch==' requirements.lock)"
+	$(BIN)/pip install --quiet --quiet --no-deps -r requirements.lock
+	$(BIN)/pip install --quiet --quiet --no-deps --editable . --editable replication
 	touch $@
 
 results: env
-	snakemake --cores $(CORES) --quiet rules
+	snakemake --cores $(CORES) --quiet reason
 	@$(MAKE) --no-print-directory results/demo/report.html
 	@printf '%s\n' "report   results/demo/report.html" "figures  results/demo/figures/" "claims   results/demo/claims.csv"
 
@@ -26,7 +26,7 @@ results/demo/report.html: $(wildcard results/demo/claims.csv results/demo/figure
 
 test: lint
 	pytest -q --numprocesses $(CORES) --dist loadscope tests
-	snakemake --cores $(CORES) --quiet rules
+	snakemake --cores $(CORES) --quiet reason
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
 	pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
 
@@ -34,7 +34,7 @@ lint: env
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile workflow
-	snakemake --lint
+	python workflow/scripts/lint.py
 
 lab: env
 	jupyter lab notebooks

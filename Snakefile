@@ -13,35 +13,26 @@ validate(config, "workflow/schemas/config.schema.yaml")
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/factorised.smk"
 include: "workflow/rules/students.smk"
 
 
-# The stages of each section that the profile has.
-STAGES = {
-    "masked_lm": ["corpus", "masked_lm", "analysis"],
-    "translation": ["translation"],
-    "char_lm": ["char_lm"],
-    "forms": ["forms"],
-    "normalizer_speed": ["normalizer_speed"],
-    "scaling": ["scaling"],
-}
-for section, stages in STAGES.items():
-    for stage in stages if section in config else []:
+# The sections that the profile has.
+for section in "masked_lm translation char_lm forms normalizer_speed scaling".split():
+    if section in config:
 
-        include: f"workflow/rules/{stage}.smk"
+        include: f"workflow/rules/{section}.smk"
 
 
-if "blocks" in config.get("masked_lm", {}):
-
-    include: "workflow/rules/blocks.smk"
-
-
-include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/notebooks.smk"
 
 
 rule all:
     default_target: True
     input:
         NOTEBOOKS,
+        PICTURES,
         f"{RESULTS}/claims.csv",
+    message:
+        "All notebooks have run"

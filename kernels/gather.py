@@ -46,11 +46,12 @@ def forward(
         empty = shift == -torch.inf
         shift.masked_fill_(empty, 0.0)
         shifted = _shifted(scores, shift, empty)
-        relative = threshold(shifted, alpha)
+        u = torch.empty_like(shifted)
+        relative = threshold(shifted, alpha, u)
         rounded = shift + relative
         tau[chunk.queries] = rounded.masked_fill(empty, torch.inf)
         rest[chunk.queries] = (relative - (rounded - shift)).masked_fill_(empty, 0.0)
-        weights = _weights(shifted, relative.masked_fill_(empty, torch.inf), alpha)[0]
+        weights = _weights(u.masked_fill_(empty, -torch.inf) if empty.any() else u, alpha)[0]
         output[chunk.queries] = weights @ blocks.gathered(blocks.v, chunk)
     return _joined(output, q).to(q.dtype), _joined(tau, q)[..., 0], _joined(rest, q)[..., 0]
 
@@ -73,8 +74,8 @@ def backward(
     dq, dk, dv = (blocks.results(x, x.shape[-1]) for x in (blocks.q, blocks.k, blocks.v))
     for chunk in visits.chunks():
         do = upstream[chunk.queries].to(blocks.dtype)
-        scores = blocks.scores(chunk).sub_(tau[chunk.queries])
-        weights, slope = _weights(scores, rest[chunk.queries], alpha)
+        u = blocks.scores(chunk).sub_(tau[chunk.queries]).sub_(rest[chunk.queries])
+        weights, slope = _weights(u, alpha)
         ds = _scores_gradient(do @ blocks.gathered(blocks.v, chunk).mT, slope).mul_(scale)
         dq[chunk.queries] = ds @ blocks.gathered(blocks.k, chunk)
         # A block of keys is visited from many blocks of queries: its gradient is their sum.
@@ -143,9 +144,8 @@ def _shifted(scores: Tensor, shift: Tensor, empty: Tensor) -> Tensor:
     return (scores.masked_fill(empty, 0.0) if empty.any() else scores) - shift
 
 
-def _weights(scores: Tensor, tau: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """Weights p and ``p ** (2 - alpha)``, both ``[..., K]``, of ``scores`` and their thresholds ``[..., 1]``."""
-    u = scores.sub_(tau)
+def _weights(u: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """Weights p and ``p ** (2 - alpha)``, both ``[..., K]``, of differences of scores from their thresholds; u is changed."""
     if alpha == 1:
         p = u.exp_()
         return p, p

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,7 @@ def read_tensors(path: str | Path, *, kind: str) -> dict[str, Tensor]:
 
 
 def provenance() -> dict[str, str]:
-    """What decides a number besides the arguments: the machine, versions, and a hash of this package's source."""
+    """What decides a number besides the arguments: the machine, versions, and a hash of the source."""
     packages = ("torch", "transformers", "scikit-learn", "numpy")
     return {
         "source": source_hash(),
@@ -129,9 +130,15 @@ def hardware() -> str:
 
 
 def source_hash() -> str:
-    """Hash over every Python file of the package, in the order of their names."""
+    """Hash over every Python file of replication, sparselib and its kernels; the same in a checkout and in an installation."""
+    files = {}
+    for package in ("replication", "sparselib"):
+        folder = Path(find_spec(package).origin).parent
+        files |= {Path(package, path.relative_to(folder)): path for path in folder.rglob("*.py")}
+    # `folder` is the library's now. An installation has its kernels inside; importing them to ask would import torch.
+    if not (folder / "kernels").is_dir():
+        files |= {Path("sparselib/kernels", path.name): path for path in folder.with_name("kernels").glob("*.py")}
     digest = hashlib.sha256()
-    root = Path(__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    for name, path in sorted(files.items()):
+        digest.update(name.as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]

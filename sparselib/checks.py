@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def at_least(name: str, value: float, minimum: float) -> None:
-    """Raise ValueError, naming the argument, unless `value >= minimum` (NaN fails too)."""
+    """Raise ValueError, naming the argument, unless ``value >= minimum`` (NaN fails too)."""
     if not value >= minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
 
@@ -19,14 +19,14 @@ def one_of(name: str, value: str, allowed: Collection[str]) -> None:
 
 
 SentenceLengths = Tensor | Sequence[int]
-"""`[B]`: the number of real tokens of each sentence in a padded batch."""
+"""``[B]``: the number of real tokens of each sentence in a padded batch."""
 
 Lengths = SentenceLengths | None
 """Sentence lengths, or None if every token is real."""
 
 
 def checked_lengths(lengths: SentenceLengths) -> Tensor:
-    """Lengths as an integer tensor `[B]`. Raises ValueError unless all are integers of at least 0."""
+    """Lengths as an integer tensor ``[B]``. Raises ValueError unless all are integers of at least 0."""
     lengths = torch.as_tensor(lengths)
     if lengths.ndim != 1 or lengths.numel() == 0 or lengths.is_floating_point():
         raise ValueError(f"lengths must be integers [B], got {lengths.dtype} of shape {tuple(lengths.shape)}")

@@ -24,8 +24,6 @@ def pareto_front(sparsity: Iterable[float], score: Iterable[float]) -> list[int]
     ValueError
         Unless both are finite, one-dimensional and of one length.
 
-    Examples
-    --------
     >>> pareto_front([0.2, 0.5, 0.4], [0.9, 0.8, 0.7])
     [0, 1]
     """

@@ -12,10 +12,10 @@ from sparselib.masks.visible import real_positions, visible_pairs
 
 
 def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """|predicted ∩ gold| / |gold| (Eq. 4): `Bool[B, H, Q, K]` twice -> float64 `[B, H]`.
+    """|predicted ∩ gold| / |gold| (Eq. 4): ``Bool[B, H, Q, K]`` twice -> float64 ``[B, H]``.
 
     Raises ValueError, as all measures here do, for masks that are not boolean, 4-D and of one shape, and for
-    lengths outside 1..N.
+    lengths outside 0 to N.
     """
     _check_same_shape(predicted, gold)
     gold = gold & _visible_for(gold, lengths, causal)
@@ -23,12 +23,12 @@ def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: 
 
 
 def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """|predicted ∩ gold| / |predicted|: `Bool[B, H, Q, K]` twice -> `[B, H]`."""
+    """|predicted ∩ gold| / |predicted|: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``."""
     return recall(gold, predicted, lengths=lengths, causal=causal)
 
 
 def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """1 - |predicted| / |V| (Eq. 5), |V| = n² or, if causal, n(n+1)/2: `Bool[B, H, Q, K]` -> `[B, H]`."""
+    """1 - |predicted| / |V| (Eq. 5), |V| = n² or, if causal, n(n+1)/2: ``Bool[B, H, Q, K]`` -> ``[B, H]``."""
     visible = _visible_for(predicted, lengths, causal)
     return 1 - _ratio(_edges(predicted & visible), _edges(visible))
 
@@ -40,7 +40,7 @@ def exact_fraction(
     lengths: Lengths = None,
     causal: bool = False,
 ) -> Tensor:
-    """Share of real queries whose gold keys are all predicted: `Bool[B, H, Q, K]` twice -> `[B, H]`."""
+    """Share of real queries whose gold keys are all predicted: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``."""
     _check_same_shape(predicted, gold)
     missed = gold & ~predicted & _visible_for(gold, lengths, causal)
     real = _real_queries(gold, lengths)
@@ -49,7 +49,7 @@ def exact_fraction(
 
 
 def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """Number of real queries without a visible predicted key: `Bool[B, H, Q, K]` -> int64 `[B, H]`."""
+    """Number of real queries without a visible predicted key: ``Bool[B, H, Q, K]`` -> int64 ``[B, H]``."""
     attends = (predicted & _visible_for(predicted, lengths, causal)).any(dim=-1)
     return (_real_queries(predicted, lengths) & ~attends).sum(dim=-1)
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from sparselib.kernels.threshold import threshold
+
 #: Elements per chunk on CPU: several passes over a chunk of this size stay in the cache.
 CACHE_ELEMENTS = 1 << 18
-#: Newton steps of 1.5-entmax before the closed form. Rows that are not settled by then are rare, and are solved by sorting.
-NEWTON_STEPS = 4
 #: An upper bound for the Newton steps of other alphas; rows of up to 512 keys take three to ten.
 MOST_STEPS = 50
 
@@ -28,38 +28,18 @@ def by_chunks(function: Callable[..., None], *tensors: Tensor, **arguments: obje
 
 def entmax15_rows(scores: Tensor, out: Tensor) -> None:
     """Write the 1.5-entmax of each row of ``scores [N, K]`` to ``out``."""
-    x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-    x = (x - x.amax(-1, keepdim=True)).mul_(0.5)
-    u = out if out.dtype == x.dtype else torch.empty_like(x)
-    tau = -1.0
-    for _ in range(NEWTON_STEPS):
-        torch.sub(x, tau, out=u).relu_()
-        norm = torch.linalg.vector_norm(u, dim=-1, keepdim=True)
-        tau = tau + norm * (norm - 1) / u.sum(-1, keepdim=True)
-    # On a known support, sum u^2 is a parabola in tau: its smaller root is the exact threshold.
-    torch.sub(x, tau, out=u).relu_()
-    first = u.sum(-1, keepdim=True)
-    excess = torch.linalg.vector_norm(u, dim=-1, keepdim=True).square_() - 1
-    size = u.sign_().sum(-1, keepdim=True)
-    tau = tau + (first - (first * first - size * excess).clamp_min_(0).sqrt_()) / size
-    torch.sub(x, tau, out=u).relu_()
-    # The supports of two thresholds are nested, so equal sizes mean equal supports: then tau is exact.
-    settled = torch.sign(u).sum(-1, keepdim=True) == size
-    if not settled.all():
-        rows = (~settled.squeeze(-1)).nonzero().squeeze(-1)
-        u[rows] = (x[rows] - _entmax15_threshold_by_sorting(x[rows])).relu_()
+    u = _above_threshold(scores, 1.5, out)
     out.copy_(u.mul_(u)) if u is not out else u.mul_(u)
 
 
-def _entmax15_threshold_by_sorting(x: Tensor) -> Tensor:
-    """The threshold of each row of ``x [N, K]`` (scores halved) by the sorting algorithm, in float64, as ``[N, 1]``."""
-    ordered = x.double().sort(-1, descending=True).values
-    size = torch.arange(1, x.shape[-1] + 1, dtype=torch.float64, device=x.device)
-    mean = ordered.cumsum(-1) / size
-    spread = ((ordered * ordered).cumsum(-1) - size * mean * mean).clamp_min(0)
-    thresholds = mean - ((1 - spread) / size).clamp_min(0).sqrt()
-    support = ((thresholds <= ordered) & ordered.isfinite()).sum(-1, keepdim=True).clamp_min(1)
-    return thresholds.gather(-1, support - 1).to(x.dtype)
+def _above_threshold(scores: Tensor, alpha: float, out: Tensor) -> Tensor:
+    """``((alpha - 1) * score - tau)_+`` of each row, in ``out`` if that is of single precision or better."""
+    x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    # Half of a difference is exact; so is the difference itself for alpha = 2.
+    x = (x - x.amax(-1, keepdim=True)).mul_(alpha - 1)
+    u = out if out.dtype == x.dtype else torch.empty_like(x)
+    threshold(x, alpha, u)
+    return u
 
 
 def entmax15_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
@@ -88,17 +68,9 @@ def softmax_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> N
 
 def sparsemax_rows(scores: Tensor, out: Tensor) -> None:
     """Write the sparsemax of each row of ``scores [N, K]`` to ``out``."""
-    x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-    x = x - x.amax(-1, keepdim=True)
-    tau, size = x.new_full((len(x), 1), -1.0), None
-    # The support shrinks at every step but the last, so K + 1 steps are an upper bound; a handful is usual.
-    for _ in range(x.shape[-1] + 1):
-        support = x > tau
-        previous, size = size, support.sum(-1, keepdim=True)
-        if previous is not None and torch.equal(previous, size):
-            break
-        tau = (torch.where(support, x, 0.0).sum(-1, keepdim=True) - 1) / size
-    out.copy_((x - tau).clamp_min_(0))
+    u = _above_threshold(scores, 2, out)
+    if u is not out:
+        out.copy_(u)
 
 
 def sparsemax_rows_backward(probabilities: Tensor, grad: Tensor) -> Tensor:

@@ -43,8 +43,6 @@ def entmax15(scores: Tensor, dim: int = -1) -> Tensor:
     dim : int
         The axis that sums to one.
 
-    Examples
-    --------
     >>> entmax15(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.6740, 0.3260, 0.0000])
     """
@@ -56,8 +54,6 @@ def sparsemax(scores: Tensor, dim: int = -1) -> Tensor:
 
     Newton's iteration on the piecewise linear equation from below reaches ``tau`` in a finite number of steps.
 
-    Examples
-    --------
     >>> sparsemax(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.7500, 0.2500, 0.0000])
     """
@@ -84,8 +80,6 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
     ImportError
         If an alpha is above 2 and the ``entmax`` package is missing: ``pip install sparselib[entmax]``.
 
-    Examples
-    --------
     >>> entmax(torch.tensor([1.0, 0.5, -2.0]), 1.75)
     tensor([0.7082, 0.2918, 0.0000])
     """
@@ -124,13 +118,8 @@ def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
     Ties with the k-th largest score are kept, and the threshold is a constant for the gradient. A ``k`` beyond the row keeps
     every finite score.
 
-    Raises
-    ------
-    ValueError
-        If ``k`` is below 1.
+    Raises ``ValueError`` if ``k`` is below 1.
 
-    Examples
-    --------
     >>> topk_softmax(torch.tensor([1.0, 0.5, -2.0]), 2)
     tensor([0.6225, 0.3775, 0.0000])
     """
@@ -144,13 +133,8 @@ def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
 class Entmax:
     """alpha-entmax of one alpha, which it knows: what the block-sparse kernel is told.
 
-    Raises
-    ------
-    ValueError
-        If alpha is below 1.
+    Raises ``ValueError`` if alpha is below 1.
 
-    Examples
-    --------
     >>> Entmax(1.5)(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.6740, 0.3260, 0.0000])
     """
@@ -171,10 +155,7 @@ entmax15.alpha, sparsemax.alpha = 1.5, 2.0
 def alpha_of(normalizer: Normalizer) -> float:
     """The alpha whose alpha-entmax a normaliser is, by its attribute ``alpha``.
 
-    Raises
-    ------
-    ValueError
-        If it has none, or not one number for all rows.
+    Raises ``ValueError`` if it has none, or not one number for all rows.
     """
     alpha = getattr(normalizer, "alpha", None)
     if not isinstance(alpha, int | float):

@@ -87,8 +87,6 @@ def fit_projection(
     ValueError
         If the loss is unknown, there is no batch, or `batches` can be read only once and there are several epochs.
 
-    Examples
-    --------
     >>> batch = Batch(torch.randn(2, 4, 16, 64), torch.randn(2, 4, 16, 64), torch.tensor([16, 9]))
     >>> projection, losses = fit_projection([batch], dimension=4)
     >>> projection(batch.q).shape

@@ -1,28 +1,63 @@
 """The command line: one subcommand per stage, the same by hand and under the workflow."""
 
-import typer
+from importlib import import_module
 
-from replication.stages import (
-    blocks,
-    characters,
-    corpora,
-    forms,
-    ledger,
-    masked_lm,
-    normalizer_speed,
-    scaling,
-    students,
-    translation,
+import typer
+from typer.core import TyperGroup
+
+from replication.stages.options import stage
+
+# Each is a function in the module of its name.
+STAGES = (
+    "corpus",
+    "tokenize",
+    "train_masked_lm",
+    "perplexity",
+    "extract",
+    "replace",
+    "project",
+    "cluster",
+    "sweep",
+    "coreference",
+    "tags",
+    "fit_blocks",
+    "evaluate_blocks",
+    "time_blocks",
+    "parallel_corpus",
+    "binarize",
+    "train_translation",
+    "extract_decoder",
+    "bleu",
+    "decode",
+    "characters",
+    "train_characters",
+    "character_baselines",
+    "train_forms",
+    "normalizer_speed",
+    "scaling",
+    "claims",
 )
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
-corpora.register(app)
-masked_lm.register(app)
-students.register(app)
-blocks.register(app)
-translation.register(app)
-characters.register(app)
-forms.register(app)
-normalizer_speed.register(app)
-scaling.register(app)
-ledger.register(app)
+
+class Stages(TyperGroup):
+    """Imports a stage when it is asked for: its results then depend on its own module, and on no other stage's."""
+
+    def __init__(self, **settings) -> None:
+        super().__init__(**settings)
+        self.commands = dict.fromkeys(name.replace("_", "-") for name in STAGES)
+
+    def get_command(self, ctx: typer.Context | None, cmd_name: str):
+        if cmd_name not in self.commands:
+            return None
+        name = cmd_name.replace("-", "_")
+        one = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
+        one.command(cmd_name)(stage(getattr(import_module(f"{__name__}.{name}"), name)))
+        return typer.main.get_command(one)
+
+
+app = typer.Typer(cls=Stages, no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
+
+
+@app.callback()
+def replicate() -> None:
+    """A callback, even one that does nothing, makes an app without commands of its own a group."""

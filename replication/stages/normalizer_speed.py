@@ -5,12 +5,7 @@ from typing import Annotated
 
 import typer
 
-from replication.stages.options import json_object, stage
-from replication.stages.translation import Data, References, Source, Target, Words
-
-
-def register(app: typer.Typer) -> None:
-    app.command("normalizer-speed")(stage(normalizer_speed))
+from replication.stages.options import Data, References, Seed, Source, Target, Words, json_object
 
 
 def normalizer_speed(
@@ -22,7 +17,7 @@ def normalizer_speed(
     settings: Annotated[
         dict, typer.Option(parser=json_object, help="architecture, training, top_k, repeats, beam and batch")
     ],
-    seed: Annotated[int, typer.Option()],
+    seed: Seed,
     output: Annotated[Path, typer.Option(help="table; hardware and versions go into a .json beside it")],
 ) -> None:
     """Speed of training and decoding, BLEU and attended keys of one model with softmax, top-k, sparsemax and entmax."""

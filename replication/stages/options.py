@@ -1,8 +1,10 @@
-"""What the subcommands share: options that hold JSON, and errors that name what is wrong without a traceback."""
+"""What stages share: their options, and errors that name what is wrong without a traceback."""
 
 import functools
 import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -30,3 +32,48 @@ def stage(function: Callable) -> Callable:
             raise typer.Exit(1) from error
 
     return wrapped
+
+
+Seed = Annotated[int, typer.Option()]
+Output = Annotated[Path, typer.Option()]
+Split = Annotated[str, typer.Option()]
+Splits = Annotated[list[str], typer.Option(help="repeat for several splits")]
+Corpus = Annotated[dict, typer.Option(parser=json_object, help='{"source": "grammar" | "folder" | "hub", ...}')]
+
+# Attention graphs, and what is learned from them.
+Graphs = Annotated[list[Path], typer.Option(help="attention graphs, one file per layer, in order")]
+Projections = Annotated[list[Path], typer.Option("--projection", help="one per layer, in order")]
+Centroids = Annotated[list[Path], typer.Option("--centroids", help="one per layer, in order")]
+Projecting = Annotated[dict, typer.Option(parser=json_object, help="arguments of fit_projection")]
+Methods = Annotated[dict, typer.Option(parser=json_object, help="the grid: {method: {predictor, arguments}}")]
+Windows = Annotated[list[int], typer.Option(help="repeat for every window width; 0 is none")]
+GraphTokens = Annotated[Path, typer.Option(help="sequences of the same split")]
+Folder = Annotated[Path, typer.Option(help="folder for one file per layer, named as its graphs")]
+Table = Annotated[Path, typer.Option(help="table of all layers")]
+
+# The masked language model.
+Model = Annotated[Path, typer.Option(help="folder of the trained model")]
+Tokenizer = Annotated[Path, typer.Option(help="folder of the tokenizer")]
+Tokens = Annotated[Path, typer.Option(help="validation sequences")]
+Masking = Annotated[
+    dict, typer.Option(parser=json_object, help='{"mask_probability", "seed", "batch_size", "sequences"}')
+]
+Blocks = Annotated[
+    dict, typer.Option(parser=json_object, help='{"counts", "clusters", "pooling", "metric"}; others are ignored')
+]
+BlockSize = Annotated[int, typer.Option(help="tokens per block")]
+
+# Translation.
+Translator = Annotated[Path, typer.Option(help="model.pt of train-translation")]
+Data = Annotated[Path, typer.Option(help="folder of binarize")]
+Source = Annotated[str, typer.Option("--from", help="source language")]
+Target = Annotated[str, typer.Option("--to", help="target language")]
+References = Annotated[Path, typer.Option(help="text of the target side, a sentence per line")]
+Words = Annotated[str, typer.Option(help="moses or spaces: how text becomes words")]
+Architecture = Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of the model")]
+Training = Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of training")]
+Beam = Annotated[int, typer.Option()]
+BatchTokens = Annotated[int, typer.Option()]
+
+# Characters.
+Text = Annotated[Path, typer.Option(help="folder of characters: train.txt, valid.txt, test.txt")]

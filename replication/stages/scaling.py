@@ -1,15 +1,10 @@
 """The stage that times attention against its length."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from replication.stages.options import json_object, stage
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(stage(scaling))
+from replication.stages.options import Output, Seed, json_object
 
 
 def scaling(
@@ -17,8 +12,8 @@ def scaling(
         dict, typer.Option(parser=json_object, help="arguments of scaling.measure and of its predictor")
     ],
     threads: Annotated[int, typer.Option(min=1, help="of the CPU")],
-    seed: Annotated[int, typer.Option()],
-    output: Annotated[Path, typer.Option()],
+    seed: Seed,
+    output: Output,
 ) -> None:
     """Time and memory of block-sparse entmax attention and its peers against n; on a GPU if there is one."""
     import torch

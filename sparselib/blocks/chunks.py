@@ -35,7 +35,7 @@ class Chunks:
     def vectors(self, x: Tensor, lengths: Lengths = None) -> Tensor:
         """Projected tokens ``[B, H, n, R]`` -> chunks ``[B, H, N, z * R]``, or ``[B, H, N, R]`` of means; N = ceil(n / z).
 
-        Raises ValueError for lengths outside 1..n.
+        Raises ValueError for lengths outside 0 to n.
         """
         real = real_positions(x.shape[0], x.shape[2], lengths, x.device)[:, None, :, None]  # [B, 1, n, 1]
         split = self._split(x if lengths is None else x.masked_fill(~real, 0.0), 2)  # [B, H, N, z, R]

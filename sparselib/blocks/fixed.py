@@ -21,8 +21,6 @@ def fixed_blocks(limits: Tensor, last: Tensor) -> Tensor:
     last : int Tensor ``[B]``
         The last real block of each sentence.
 
-    Examples
-    --------
     >>> fixed_blocks(block_limits(torch.tensor([5]), 5, causal=False), torch.tensor([4]))[0, 2]
     tensor([0, 1, 2, 3, 4])
     """
@@ -32,14 +30,13 @@ def fixed_blocks(limits: Tensor, last: Tensor) -> Tensor:
 def fixed_columns(count: int, last: Tensor) -> Tensor:
     """The same of `count` blocks with repetitions and what may not be seen: ``[B, N, 5]``.
 
-    Examples
-    --------
     >>> fixed_columns(5, torch.tensor([4]))[0, 1]
     tensor([0, 0, 1, 2, 4])
     """
     own = torch.arange(count, device=last.device)
     columns = torch.stack([torch.zeros_like(own), own - 1, own, own + 1], dim=-1)
     columns[0, 1] = count  # there is none on the left of the first
+    last = last.clamp_min(0)  # -1 in a sentence without blocks, which may not see the first one either
     return torch.cat([columns.expand(len(last), -1, -1), last[:, None, None].expand(-1, count, 1)], dim=-1)
 
 
@@ -48,8 +45,6 @@ def distinct(lists: Tensor, limits: Tensor) -> Tensor:
 
     Sorting and comparing neighbours takes the memory of the lists; a mask would take that of all N² pairs.
 
-    Examples
-    --------
     >>> distinct(torch.tensor([[1, 0, 1], [0, 1, 0]]), torch.tensor([2, 1]))
     tensor([[0, 1, 2],
             [0, 2, 2]])
@@ -64,8 +59,6 @@ def distinct(lists: Tensor, limits: Tensor) -> Tensor:
 def block_limits(real: Tensor, count: int, causal: bool) -> Tensor:
     """How many key blocks, from the first, each of `count` query blocks may see: ``[B]`` real blocks -> ``[B, N]``.
 
-    Examples
-    --------
     >>> block_limits(torch.tensor([2]), 3, causal=True)
     tensor([[1, 2, 0]])
     """

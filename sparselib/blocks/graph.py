@@ -23,7 +23,7 @@ Project = Callable[[Tensor], Tensor]
 
 
 class BlockPredictor(Protocol):
-    """From chunk vectors to lists of key blocks; those of this repository are in `sparselib.blocks.predictors`."""
+    """From chunk vectors to lists of key blocks; those of this repository are in ``sparselib.blocks.predictors``."""
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor: ...
 
@@ -48,7 +48,7 @@ def unite(predicted: Tensor, block_size: int, length: int, lengths: Lengths = No
     Raises
     ------
     ValueError
-        If `predicted` has another shape or dtype, holds indices outside 0..N, or for lengths outside 1..n.
+        If `predicted` has another shape or dtype, holds indices outside 0..N, or for lengths outside 0 to n.
     """
     return _mask(_united(predicted, block_size, length, lengths, causal), block_size, length)
 
@@ -93,7 +93,7 @@ def _united(
 
 @dataclass(frozen=True)
 class PredictedBlocks:
-    """Blocks predicted from each layer's own queries and keys; for `AttentionControl.visiting` of a bidirectional model.
+    """Blocks predicted from each layer's own queries and keys; for ``AttentionControl.visiting`` of a bidirectional model.
 
     Attributes
     ----------

@@ -7,10 +7,7 @@ from torch import Tensor
 def token_rules(visible: Tensor | None) -> tuple[bool, Tensor | None]:
     """What a mask of tokens ``Bool[B, 1, n, n]`` says as ``causal`` and ``lengths [B]``; padded queries are not looked at.
 
-    Raises
-    ------
-    ValueError
-        If it says anything else, as with padding on the left or a cache of earlier keys.
+    Raises ``ValueError`` if it says anything else, as with padding on the left or a cache of earlier keys.
     """
     if visible is None:
         return False, None

@@ -1,8 +1,8 @@
 """Which blocks of keys a block of queries attends to, from the vectors of their chunks (Sparsefinder §6.1).
 
-Inputs are chunk vectors `[B, H, N, R]` (`sparselib.blocks.chunks`) and `lengths` counts chunks. A prediction is a list
-of key blocks for every query block, integers `[B, H, N, K]`; where there are fewer than K the rest is N, one past the
-last. No list holds padding, the future or a block twice. Window and global blocks come later (`sparselib.blocks.graph.unite`).
+Inputs are chunk vectors ``[B, H, N, R]`` (``sparselib.blocks.chunks``) and `lengths` counts chunks. A prediction is a list
+of key blocks for every query block, integers ``[B, H, N, K]``; where there are fewer than K the rest is N, one past the
+last. No list holds padding, the future or a block twice. Window and global blocks come later (:func:`sparselib.blocks.unite`).
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class NearestBlocks:
         one_of("metric", self.metric, METRICS)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """`[B, H, N, R]` twice -> int64 `[B, H, N, min(count, N)]`. Raises ValueError for malformed inputs or lengths."""
+        """``[B, H, N, R]`` twice -> int64 ``[B, H, N, min(count, N)]``. Raises ValueError for malformed inputs or lengths."""
         queries, keys, limits = _checked(q, k, lengths, causal)
         batch, heads, count, _ = q.shape
         # argmin ||q - k||² = argmax q.k - ||k||² / 2: the query's own norm is the same for every key.
@@ -54,7 +54,7 @@ class NearestBlocks:
 
 @dataclass(frozen=True, eq=False)
 class ClusteredBlocks:
-    """Version 2: each centroid of `centroids` `[H, C, R]` picks its `count` nearest query and `count` nearest key chunks.
+    """Version 2: each centroid of `centroids` ``[H, C, R]`` picks its `count` nearest query and `count` nearest key chunks.
 
     A query chunk attends to the key chunks of the centroid that picked it, the first of them if there are several. One
     that no centroid picked has no learned block, only window and global blocks: in Routing Transformer, whose strategy
@@ -74,7 +74,7 @@ class ClusteredBlocks:
         at_least("count", self.count, 1)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """`[B, H, N, R]` twice -> int64 `[B, H, N, min(count, N)]`. Raises ValueError for malformed inputs or lengths."""
+        """``[B, H, N, R]`` twice -> int64 ``[B, H, N, min(count, N)]``. Raises ValueError for malformed inputs or lengths."""
         queries, keys, limits = _checked(q, k, lengths, causal)
         batch, heads, count, _ = q.shape
         picked = self._picked(queries)  # [B, H, C, K]
@@ -88,7 +88,7 @@ class ClusteredBlocks:
         return chosen.masked_fill(chosen >= limits[:, None, :, None], count)
 
     def _picked(self, chunks: Tokens) -> Tensor:
-        """The real chunks nearest to each centroid, nearest first: `[B, H, C, min(count, N)]`."""
+        """The real chunks nearest to each centroid, nearest first: ``[B, H, C, min(count, N)]``."""
         centroids = matching_centroids(self.centroids, chunks)
         scores = centroids @ chunks.vectors.mT - chunks.vectors.square().sum(-1)[:, :, None] / 2  # [B, H, C, N]
         return _largest(scores.masked_fill(~chunks.real.mT, -torch.inf), self.count)
@@ -109,7 +109,7 @@ class RandomBlocks:
         at_least("count", self.count, 1)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """`[B, H, N, R]` twice, of which only the shape matters -> int64 `[B, H, N, min(count, N)]`.
+        """``[B, H, N, R]`` twice, of which only the shape matters -> int64 ``[B, H, N, min(count, N)]``.
 
         Raises ValueError for malformed inputs or lengths.
         """
@@ -128,7 +128,7 @@ class RandomBlocks:
 
 
 def _sample(available: Tensor, luck: Tensor) -> Tensor:
-    """K distinct numbers below `available` `[B, 1, N]`, uniformly, by `luck` `[H, N, K]` in 0..1: `[B, H, N, K]`.
+    """K distinct numbers below `available` ``[B, 1, N]``, uniformly, by `luck` ``[H, N, K]`` in 0..1: ``[B, H, N, K]``.
 
     Floyd's algorithm (Bentley and Floyd 1987), which needs no permutation. Where fewer than K are available, the rest is -1.
     """
@@ -143,7 +143,7 @@ def _sample(available: Tensor, luck: Tensor) -> Tensor:
 
 
 def _checked(q: Tensor, k: Tensor, lengths: Lengths, causal: bool) -> tuple[Tokens, Tokens, Tensor]:
-    """Chunks to compute with, and how many key blocks each query block may see: `[B, N]`."""
+    """Chunks to compute with, and how many key blocks each query block may see: ``[B, N]``."""
     if q.shape != k.shape:
         raise ValueError(f"blocks need q and k of one shape, got {tuple(q.shape)} and {tuple(k.shape)}")
     queries, keys = checked_inputs(q, k, lengths)
@@ -151,6 +151,6 @@ def _checked(q: Tensor, k: Tensor, lengths: Lengths, causal: bool) -> tuple[Toke
 
 
 def _largest(scores: Tensor, count: int) -> Tensor:
-    """Indices of the `count` largest of `scores` `[..., N]`, and N for those that are -inf: `[..., min(count, N)]`."""
+    """Indices of the `count` largest of `scores` ``[..., N]``, and N for those that are -inf: ``[..., min(count, N)]``."""
     best = scores.topk(min(count, scores.shape[-1]))
     return best.indices.masked_fill(best.values == -torch.inf, scores.shape[-1])

@@ -1,8 +1,8 @@
 """The nine forms of attention that Extremely Sparse Transformer compares, at a budget of k attended positions.
 
 The paper describes them in prose; where it leaves a choice open, the form says what is done here. A row at the edge of its
-sentence is cut, not shifted, and a budget larger than the row keeps whatever of the row the form can reach (Top-k and
-Random: all of it). All masks are constants for the gradient, which is that of softmax over the pairs they keep.
+sentence is cut, not shifted, and a budget larger than the row keeps whatever of the row the form can reach (Top-k and Random:
+all of it). All masks are constants for the gradient, which is that of softmax over the pairs they keep.
 """
 
 from abc import abstractmethod
@@ -25,7 +25,7 @@ DILATION = 2
 
 @dataclass(frozen=True)
 class Full(RowWise):
-    """Every visible key."""
+    """Every visible key. For cross-attention too."""
 
     cross: ClassVar[bool] = True
 
@@ -33,7 +33,27 @@ class Full(RowWise):
         return rows.visible
 
 
-class ByPosition(RowWise):
+@dataclass(frozen=True)
+class Positions(RowWise):
+    """Any pattern of positions, such as a factorised one: ``Positions(masks.combined(parts, "per_head"))``."""
+
+    rule: masks.Pattern
+
+    def pairs(self, rows: Rows) -> Tensor:
+        return follows(self.rule, rows) & rows.visible
+
+
+@dataclass(frozen=True)
+class Budgeted(RowWise):
+    """A form at a budget of `k` positions. Raises ``ValueError`` if k < 1."""
+
+    k: int
+
+    def __post_init__(self) -> None:
+        at_least("k", self.k, 1)
+
+
+class Patterned(Budgeted):
     """A form that is a pattern of positions, possibly another one in decoders."""
 
     @abstractmethod
@@ -44,116 +64,70 @@ class ByPosition(RowWise):
         return follows(self.pattern(rows.causal), rows) & rows.visible
 
 
-@dataclass(frozen=True)
-class Positions(ByPosition):
-    """Any pattern of positions, such as a factorised one: `Positions(masks.combined(parts, "per_head"))`."""
-
-    rule: masks.Pattern
-
-    def pattern(self, causal: bool) -> masks.Pattern:
-        return self.rule
-
-
-@dataclass(frozen=True)
-class Block(ByPosition):
-    """The query's own block of k positions; blocks count from the first real token. Raises ValueError if k < 1."""
-
-    k: int
-
-    def __post_init__(self) -> None:
-        at_least("k", self.k, 1)
+class Block(Patterned):
+    """The query's own block of k positions; blocks count from the first real token."""
 
     def pattern(self, causal: bool) -> masks.Pattern:
         return masks.block(self.k)
 
 
-@dataclass(frozen=True)
-class Window(ByPosition):
+class Window(Patterned):
     """The k nearest positions, the query's own included: offsets -floor((k-1)/2) to floor(k/2), in decoders -(k-1) to 0.
 
-    Raises ValueError if k < 1, and `predict` if the window is wider than the sequence. (In a model, where a batch may
-    hold short sentences, the window is cut.)
+    `predict` raises ``ValueError`` if the window is wider than the sequence. (In a model, where a batch may hold short
+    sentences, the window is cut.)
     """
-
-    k: int
-
-    def __post_init__(self) -> None:
-        at_least("k", self.k, 1)
 
     def pattern(self, causal: bool) -> masks.Pattern:
         return _around(self.k, causal)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """As in `RowWise`."""
+        """As in :class:`RowWise`."""
         predicted = super().predict(q, k, lengths=lengths, causal=causal)
         if self.k > predicted.shape[-1]:
             raise ValueError(f"k: a window of {self.k} is wider than the sequence of {predicted.shape[-1]}")
         return predicted
 
 
-@dataclass(frozen=True)
-class Dilated(ByPosition):
-    """The window's offsets times 2: k positions, the query's own included. Raises ValueError if k < 1."""
-
-    k: int
-
-    def __post_init__(self) -> None:
-        at_least("k", self.k, 1)
+class Dilated(Patterned):
+    """The window's offsets times 2: k positions, the query's own included."""
 
     def pattern(self, causal: bool) -> masks.Pattern:
         return _around(self.k, causal, DILATION)
 
 
-@dataclass(frozen=True)
-class Global(ByPosition):
-    """The first k positions: everyone attends to them, and they to everyone. Raises ValueError if k < 1."""
-
-    k: int
-
-    def __post_init__(self) -> None:
-        at_least("k", self.k, 1)
+class Global(Patterned):
+    """The first k positions: everyone attends to them, and they to everyone."""
 
     def pattern(self, causal: bool) -> masks.Pattern:
         return _first(self.k)
 
 
 @dataclass(frozen=True)
-class Random(RowWise):
+class Random(Budgeted):
     """k distinct keys per row and head, uniform among those that the query sees. For cross-attention too.
 
-    A pair's lot depends on its positions, its head and the seed alone, so a row draws the same keys in training, in a
-    longer batch, in any beam and in incremental decoding; `masks.random_keys` draws for a known length and could not.
-    Sentences share their draws: give each layer a seed of its own.
-
-    Raises ValueError if k < 1.
+    A pair's lot depends on its positions, its head and the seed alone, so a row draws the same keys in training, in a longer
+    batch, in any beam and in incremental decoding; ``masks.random_keys`` draws for a known length and could not. Sentences
+    share their draws: give each layer a seed of its own.
     """
 
-    k: int
     seed: int = 0
     cross: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        at_least("k", self.k, 1)
 
     def pairs(self, rows: Rows) -> Tensor:
         return drawn_keys(rows, rows.visible, self.k, self.seed)
 
 
 @dataclass(frozen=True)
-class BigBird(RowWise):
-    """Window, global and random keys at k/2, k/4 and k/4, as in Big Bird.
+class WindowGlobalRandom(Budgeted):
+    """BigBird at a budget: window, global and random keys at k/2, k/4 and k/4.
 
-    Global and random take floor(k/4) each and the window the rest, so k of 2 or 3 is a window. Random keys are drawn
-    outside the other two; where window and global positions overlap, a row attends to fewer than k.
-
-    Raises ValueError if k < 1.
+    Global and random take floor(k/4) each and the window the rest, so k of 2 or 3 is a window. Random keys are drawn outside
+    the other two; where window and global positions overlap, a row attends to fewer than k.
     """
 
-    k: int
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        at_least("k", self.k, 1)
 
     def pairs(self, rows: Rows) -> Tensor:
         quarter = self.k // 4
@@ -162,17 +136,8 @@ class BigBird(RowWise):
         return fixed | drawn_keys(rows, rows.visible & ~fixed, quarter, self.seed)
 
 
-@dataclass(frozen=True)
-class TopKOutOfWindow(RowWise):
-    """A window of floor(k/2) and, by score, the best k - floor(k/2) keys outside it, ties kept; one softmax over both.
-
-    Raises ValueError if k < 1.
-    """
-
-    k: int
-
-    def __post_init__(self) -> None:
-        at_least("k", self.k, 1)
+class TopKOutOfWindow(Budgeted):
+    """A window of floor(k/2) and, by score, the best k - floor(k/2) keys outside it, ties kept; one softmax over both."""
 
     def pairs(self, rows: Rows) -> Tensor:
         width = self.k // 2
@@ -188,7 +153,7 @@ FORMS: dict[str, Callable[[int, int], RowWise]] = {
     "Dilated": lambda k, seed: Dilated(k),
     "Global": lambda k, seed: Global(k),
     "Random": Random,
-    "BigBird": BigBird,
+    "BigBird": WindowGlobalRandom,
     "Top-k": lambda k, seed: TopK(k),
     "Top-k OOW": lambda k, seed: TopKOutOfWindow(k),
 }
@@ -197,7 +162,10 @@ FORMS: dict[str, Callable[[int, int], RowWise]] = {
 def form(name: str, k: int, seed: int = 0) -> RowWise:
     """The form of this name in the paper's tables at a budget of `k` (of no effect on Full); only two forms draw from `seed`.
 
-    Raises ValueError if the name is none of `FORMS`, or k < 1.
+    Raises ``ValueError`` if the name is none of :data:`FORMS`, or k < 1.
+
+    >>> form("Window", 3).predict(torch.zeros(1, 1, 4, 8), torch.zeros(1, 1, 4, 8))[0, 0, 1]
+    tensor([ True,  True,  True, False])
     """
     one_of("name", name, FORMS)
     at_least("k", k, 1)
@@ -205,7 +173,7 @@ def form(name: str, k: int, seed: int = 0) -> RowWise:
 
 
 def follows(pattern: masks.Pattern, rows: Rows) -> Tensor:
-    """A pattern at the positions of these rows: `Bool` that broadcasts to `[B, H, Q, K]`."""
+    """A pattern at the positions of these rows: Bool that broadcasts to ``[B, H, Q, K]``."""
     device = rows.at.device
     sentence = torch.arange(len(rows.q), device=device)[:, None, None, None]
     head = torch.arange(rows.q.shape[1], device=device)[None, :, None, None]

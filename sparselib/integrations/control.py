@@ -97,10 +97,7 @@ class AttentionControl:
 
         None lifts any restriction.
 
-        Raises
-        ------
-        ValueError
-            If the model visits blocks.
+        Raises ``ValueError`` if the model visits blocks.
         """
         with self._in_mode(replace(self._token_pairs(), graph=graph)):
             yield
@@ -109,10 +106,7 @@ class AttentionControl:
     def observing(self, observer: Observer) -> Iterator[None]:
         """Inside, ``observer`` is shown what every layer is about to do, and its mask.
 
-        Raises
-        ------
-        ValueError
-            If the model visits blocks.
+        Raises ``ValueError`` if the model visits blocks.
         """
         with self._in_mode(replace(self._token_pairs(), observer=observer)):
             yield
@@ -123,10 +117,7 @@ class AttentionControl:
 
         ``alpha`` replaces the model's own normaliser: 1 is softmax.
 
-        Raises
-        ------
-        ValueError
-            If the model follows a graph of token pairs or shows its own.
+        Raises ``ValueError`` if the model follows a graph of token pairs or shows its own.
         """
         if isinstance(self.mode, TokenPairs) and self.mode != TokenPairs():
             raise ValueError("a model visits blocks, or follows and shows graphs of token pairs: not both at once")
@@ -147,10 +138,7 @@ class AttentionControl:
 
         The other arguments are those of :class:`LayerCall`.
 
-        Raises
-        ------
-        ValueError
-            If the model visits blocks: there are no weights then.
+        Raises ``ValueError`` if the model visits blocks: there are no weights then.
         """
         pairs, mask = self._token_pairs(), visible
         if pairs.graph is not None or pairs.observer is not None:
@@ -167,10 +155,7 @@ class AttentionControl:
     ) -> Tensor:
         """Output ``[B, H, n, E]`` of one layer over the blocks that it visits.
 
-        Raises
-        ------
-        ValueError
-            If ``visible`` says more than lengths and causality.
+        Raises ``ValueError`` if ``visible`` says more than lengths and causality.
         """
         causal, lengths = self._rules_of(layer, visible)
         alpha = alpha_of(self.normalizer_of(layer)) if self.mode.alpha is None else self.mode.alpha

@@ -43,10 +43,7 @@ class FormGraph:
     def __call__(self, call: LayerCall) -> Tensor:
         """Bool that broadcasts to ``[B, H, Q, K]``; without positions of queries, these are taken for those of the last keys.
 
-        Raises
-        ------
-        ValueError
-            For cross-attention in a form that has none, as far as it is seen.
+        Raises ``ValueError`` for cross-attention in a form that has none, as far as it is seen.
         """
         form, q, k, visible = self.forms[call.layer], call.q, call.k, call.visible
         of = (visible.any(dim=2, keepdim=True).cumsum(-1) - 1).clamp(min=0)  # padding has no position; any will do
@@ -104,10 +101,7 @@ class PredictedGraph:
     def __call__(self, call: LayerCall) -> Tensor:
         """``Bool[B, H, Q, K]``.
 
-        Raises
-        ------
-        ValueError
-            In an encoder, for padding that is not on the right.
+        Raises ``ValueError`` in an encoder, for padding that is not on the right.
         """
         project, predictor = self.projections[call.layer], self.predictors[call.layer]
         q, k = project(call.q if call.prefix is None else call.prefix), project(call.k)
@@ -130,7 +124,8 @@ def _last_rows_of_prefixes(predictor: Predictor, q: Tensor, k: Tensor, rows: int
         end = length - rows + row + 1
         queries, keys = q[:, :, :end], k[:, :, :end]
         if predictor.needs.positions:
-            # A pattern that favours the last token, as BigBird's does, must not take every new token for the last.
-            queries, keys = (pad(x, (0, 0, 0, 1)) for x in (queries, keys))
+            # A pattern that favours the last token, as BigBird's does, must not take every new token for the last. Sentences
+            # and beams share one draw: while decoding, they change places.
+            queries, keys = (pad(x[:1], (0, 0, 0, 1)) for x in (queries, keys))
         predicted[:, :, row, :end] = predictor.predict(queries, keys, causal=True)[:, :, end - 1, :end]
     return predicted

@@ -32,11 +32,8 @@ _WITHOUT_EFFECT = {
 def use_attention(model: PreTrainedModel, normalizer: Normalizer = entmax15) -> AttentionControl:
     """Make every attention layer of ``model`` use ``normalizer``; layers are numbered in the order they are called.
 
-    Raises
-    ------
-    ValueError
-        If the model does not compute its attention through the interface (it would silently go on with softmax), or asks it
-        for what is not supported, as a bias, a soft cap or sinks. The model is then as it was.
+    Raises ``ValueError`` if the model does not compute its attention through the interface (it would silently go on with
+    softmax), or asks it for what is not supported, as a bias, a soft cap or sinks. The model is then as it was.
     """
     AttentionInterface.register(NAME, _attend)
     AttentionMaskInterface.register(NAME, _boolean_mask)

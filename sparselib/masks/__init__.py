@@ -10,7 +10,6 @@ from sparselib.masks.factorised import HEAD_COMBINATIONS, combined, fixed, fixed
 from sparselib.masks.global_tokens import global_tokens, sequence_globals
 from sparselib.masks.local import block, causal, dilated, sliding_window
 from sparselib.masks.pattern import Pattern, intersection, nothing, to_dense, union
-from sparselib.masks.reach import two_steps
 from sparselib.masks.sampled import RANDOM_SCOPES, bigbird, longformer, random_keys
 from sparselib.masks.visible import real_positions, visible_pairs
 
@@ -37,7 +36,6 @@ __all__ = [
     "strided",
     "strided_parts",
     "to_dense",
-    "two_steps",
     "union",
     "visible_pairs",
 ]

@@ -40,8 +40,6 @@ def combine(
         Unless `predicted` is a 4-D boolean mask with at most as many queries as keys, window >= 0, `global_tokens` is one of
         the three and the lengths are in 0..n.
 
-    Examples
-    --------
     >>> combine(torch.zeros(1, 1, 3, 3, dtype=torch.bool), window=1, global_tokens="first", causal=True)[0, 0].int()
     tensor([[1, 0, 0],
             [1, 1, 0],

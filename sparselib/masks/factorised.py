@@ -19,14 +19,8 @@ from sparselib.masks.pattern import Pattern, intersection, union
 def strided(stride: int) -> Pattern:
     """Both parts of :func:`strided_parts` at once.
 
-    Raises
-    ------
-    ValueError
-        If `stride` is below 1.
+    Raises ``ValueError`` if `stride` is below 1.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.strided(2), 1, 1, 6)[0, 0, 5].int()
     tensor([0, 1, 0, 1, 1, 1], dtype=torch.int32)
     """
@@ -36,14 +30,8 @@ def strided(stride: int) -> Pattern:
 def strided_parts(stride: int) -> tuple[Pattern, Pattern]:
     """A1 = {max(0, i - l), ..., i}: l + 1 keys; A2 = {j <= i : (i - j) mod l = 0}, i itself included.
 
-    Raises
-    ------
-    ValueError
-        If `stride` is below 1.
+    Raises ``ValueError`` if `stride` is below 1.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> [masks.to_dense(part, 1, 1, 6)[0, 0, 5].int().tolist() for part in masks.strided_parts(2)]
     [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
     """
@@ -61,14 +49,8 @@ def strided_parts(stride: int) -> tuple[Pattern, Pattern]:
 def fixed(stride: int, summary: int) -> Pattern:
     """Both parts of :func:`fixed_parts` at once.
 
-    Raises
-    ------
-    ValueError
-        If `stride` is below 1 or `summary` is not in 1 to `stride`.
+    Raises ``ValueError`` if `stride` is below 1 or `summary` is not in 1 to `stride`.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.fixed(3, 1), 1, 1, 6)[0, 0, 4].int()
     tensor([0, 0, 1, 1, 1, 0], dtype=torch.int32)
     """
@@ -78,14 +60,8 @@ def fixed(stride: int, summary: int) -> Pattern:
 def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
     """A1 = {j <= i : j div l = i div l}, i's block; A2 = {j <= i : j mod l >= l - c}: c columns per block.
 
-    Raises
-    ------
-    ValueError
-        If `stride` is below 1 or `summary` is not in 1 to `stride`.
+    Raises ``ValueError`` if `stride` is below 1 or `summary` is not in 1 to `stride`.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> [masks.to_dense(part, 1, 1, 6)[0, 0, 4].int().tolist() for part in masks.fixed_parts(3, 1)]
     [[0, 0, 0, 1, 1, 0], [0, 0, 1, 0, 0, 0]]
     """
@@ -115,9 +91,6 @@ def combined(parts: Sequence[Pattern], how: str, layer: int = 0) -> Pattern:
     ValueError
         If `how` is none of these, there is no part, or `layer` is negative.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.combined(masks.strided_parts(2), "per_head"), 1, 2, 6)[0, :, 5].int().tolist()
     [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
     """

@@ -11,14 +11,9 @@ from sparselib.masks.pattern import Pattern, union
 def global_tokens(positions: Sequence[int]) -> Pattern:
     """Rows and columns of the given positions, the same in every sentence and head.
 
-    Raises
-    ------
-    ValueError
-        If a position is negative (counted from the end it would depend on the sentence: use :func:`sequence_globals`).
+    Raises ``ValueError`` if a position is negative (counted from the end it would depend on the sentence: use
+    :func:`sequence_globals`).
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.global_tokens([1]), 1, 1, 3).int()
     tensor([[[[0, 1, 0],
               [1, 1, 1],
@@ -54,9 +49,6 @@ def sequence_globals(lengths: SentenceLengths, which: str) -> Pattern:
     ValueError
         If `which` is neither, a length is negative, or the lengths are not integers ``[B]``.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.sequence_globals([4, 2], "first_last"), 2, 1, 4)[:, 0, 2].int()
     tensor([[1, 0, 0, 1],
             [1, 1, 0, 0]], dtype=torch.int32)

@@ -9,9 +9,6 @@ from sparselib.masks.pattern import Pattern
 def causal() -> Pattern:
     """Keys up to and including the query's own position.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.causal(), 1, 1, 4)[0, 0, 1].int()
     tensor([1, 1, 0, 0], dtype=torch.int32)
     """
@@ -29,14 +26,8 @@ def sliding_window(width: int) -> Pattern:
     look one step further ahead, width 1 is the diagonal and width 0 nothing. Rows at the edges are cut, not shifted.
     Intersected with :func:`causal`, width 11 is the query and its 5 predecessors.
 
-    Raises
-    ------
-    ValueError
-        If `width` is negative.
+    Raises ``ValueError`` if `width` is negative.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.sliding_window(4), 1, 1, 6)[0, 0, 2].int()
     tensor([0, 1, 1, 1, 1, 0], dtype=torch.int32)
     """
@@ -50,14 +41,8 @@ def dilated(width: int, dilation: int) -> Pattern:
     ``dilated(width, 1)`` is ``sliding_window(width)``. Source: Extremely Sparse Transformer, §4 (which leaves the step open; 2
     is usual).
 
-    Raises
-    ------
-    ValueError
-        If `width` is negative or `dilation` below 1.
+    Raises ``ValueError`` if `width` is negative or `dilation` below 1.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.dilated(3, 2), 1, 1, 6)[0, 0, 2].int()
     tensor([1, 0, 1, 0, 1, 0], dtype=torch.int32)
     """
@@ -82,14 +67,8 @@ def block(size: int) -> Pattern:
 
     Source: Extremely Sparse Transformer, §4.
 
-    Raises
-    ------
-    ValueError
-        If `size` is below 1.
+    Raises ``ValueError`` if `size` is below 1.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.block(2), 1, 1, 6)[0, 0, 2].int()
     tensor([0, 0, 1, 1, 0, 0], dtype=torch.int32)
     """

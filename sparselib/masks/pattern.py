@@ -16,9 +16,6 @@ Pattern = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 def nothing() -> Pattern:
     """The pattern without any pair: the neutral element of :func:`union`.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.nothing(), 1, 1, 4).any()
     tensor(False)
     """
@@ -32,9 +29,6 @@ def nothing() -> Pattern:
 def union(*patterns: Pattern) -> Pattern:
     """Pairs that any of the patterns allows; of no patterns: no pair.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.union(lambda b, h, i, j: i == j, lambda b, h, i, j: j == 0), 1, 1, 4)[0, 0, 2].int()
     tensor([1, 0, 1, 0], dtype=torch.int32)
     """
@@ -48,9 +42,6 @@ def union(*patterns: Pattern) -> Pattern:
 def intersection(first: Pattern, *others: Pattern) -> Pattern:
     """Pairs that all of the patterns allow.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.intersection(lambda b, h, i, j: j <= i, lambda b, h, i, j: j > 0), 1, 1, 4)[0, 0, 2].int()
     tensor([0, 1, 1, 0], dtype=torch.int32)
     """
@@ -84,9 +75,6 @@ def to_dense(
     ValueError
         If a size is below 1.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(lambda b, h, i, j: j <= i, 1, 1, 2, 3).int()
     tensor([[[[1, 0, 0],
               [1, 1, 0]]]], dtype=torch.int32)

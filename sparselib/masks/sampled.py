@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from sparselib.checks import SentenceLengths, at_least, checked_lengths, one_of
 from sparselib.masks.global_tokens import sequence_globals
 from sparselib.masks.local import sliding_window
+from sparselib.masks.lots import lots
 from sparselib.masks.pattern import Pattern, to_dense, union
 
 PAPER_LENGTHS = (1024, 3072, 4096)
@@ -23,8 +24,9 @@ def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) ->
     """The diagonal, and rows and columns of `globals_` random positions per sentence, shared by all heads.
 
     Sparsefinder §5: "the number of random global tokens". They are drawn without replacement from the real positions; a
-    shorter sentence takes all it has. (The reference code draws Uniform{2, ..., G - 1} positions, with replacement and over
-    the padding.)
+    shorter sentence takes all it has. Each position has a lot of its own, so a sentence that grows keeps its global tokens but
+    for those that a new one displaces: what was drawn for a prefix is not drawn anew at every step of decoding. (The
+    reference code draws Uniform{2, ..., G - 1} positions, with replacement and over the padding.)
 
     Parameters
     ----------
@@ -37,18 +39,17 @@ def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) ->
     ValueError
         If `globals_` or a length is negative, or the lengths are not integers ``[B]``.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.longformer(2, [5], torch.Generator().manual_seed(0)), 1, 1, 5).sum(-1).sort().values
     tensor([[[3, 3, 3, 5, 5]]])
     """
     at_least("globals_", globals_, 0)
     lengths = checked_lengths(lengths)
-    is_global = torch.zeros(len(lengths), _at_least_one(lengths), dtype=torch.bool)
-    for sentence, length in enumerate(lengths.tolist()):
-        is_global[sentence, torch.randperm(length, generator=generator)[:globals_]] = True
-    is_global = is_global.to(lengths.device)
+    sentence, position = torch.arange(len(lengths))[:, None], torch.arange(_at_least_one(lengths))
+    seed = int(torch.randint(2**62, (), generator=generator))
+    real = position < lengths.cpu()[:, None]
+    drawn = lots(seed, sentence, position, position).masked_fill(~real, torch.iinfo(torch.int64).min)
+    winners = drawn.topk(min(globals_, len(position))).indices
+    is_global = (torch.zeros_like(real).scatter_(1, winners, True) & real).to(lengths.device)
     last = is_global.shape[-1] - 1
 
     def rows_and_columns(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
@@ -84,9 +85,6 @@ def bigbird(
     ValueError
         If `random_keys` or a length is negative, the lengths are not integers ``[B]``, `heads` is below 1 or the scope unknown.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.bigbird(1, [7], 1, torch.Generator().manual_seed(0)), 1, 1, 7).sum(-1)
     tensor([[[7, 5, 6, 6, 6, 5, 7]]])
     """
@@ -117,9 +115,6 @@ def random_keys(count: int, lengths: SentenceLengths, heads: int, generator: Gen
     ValueError
         If `count` or a length is negative, the lengths are not integers ``[B]``, or `heads` is below 1.
 
-    Examples
-    --------
-    >>> from sparselib import masks
     >>> masks.to_dense(masks.random_keys(2, [3], 1, torch.Generator().manual_seed(0)), 1, 1, 3).sum(-1)
     tensor([[[2, 2, 2]]])
     """

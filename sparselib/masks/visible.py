@@ -12,9 +12,12 @@ def real_positions(
     lengths: Lengths = None,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """`Bool[B, N]`, True where a token is real; everywhere if `lengths` is None.
+    """``Bool[B, N]``, True where a token is real; everywhere if `lengths` is None.
 
-    Raises ValueError unless `lengths` holds `batch` integers in 1..positions.
+    Raises ``ValueError`` unless `lengths` holds `batch` integers from 0 to `positions`.
+
+    >>> real_positions(2, 3, [1, 3]).int().tolist()
+    [[1, 0, 0], [1, 1, 1]]
     """
     if lengths is None:
         return torch.ones(batch, positions, dtype=torch.bool, device=device)
@@ -34,10 +37,13 @@ def visible_pairs(
     causal: bool = False,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """`Bool[B, 1, Q, K]`: both tokens real and, if `causal`, the key not after the query.
+    """``Bool[B, 1, Q, K]``: both tokens real and, if `causal`, the key not after the query.
 
-    Raises ValueError for lengths outside 1..n, and when `lengths` or `causal` is asked of unequal numbers of
-    queries and keys: both describe one sentence that attends to itself.
+    Raises ``ValueError`` for lengths outside 0 to n, and when `lengths` or `causal` is asked of unequal numbers of queries
+    and keys: both describe one sentence that attends to itself.
+
+    >>> visible_pairs(1, 3, 3, [2], causal=True)[0, 0].int().tolist()
+    [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
     """
     if queries != keys and (causal or lengths is not None):
         raise ValueError(f"lengths and causal need as many queries as keys, got {queries} and {keys}")

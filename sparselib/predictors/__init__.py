@@ -1,16 +1,16 @@
 """Predictors of attention graphs: which pairs get weight, judged from (projected) queries and keys.
 
-Each is a small frozen dataclass with `predict(q, k, *, lengths=None, causal=False) -> Bool[B, H, Q, K]`,
+Each is a small frozen dataclass with ``predict(q, k, *, lengths=None, causal=False) -> Bool[B, H, Q, K]``,
 never True for a padded or a future pair. Where an edge means "together in some bucket" (Eq. 6), it also has
-`assign(q, k, lengths=None) -> (Bool[B, H, Q, C], Bool[B, H, K, C])`. Window and global tokens are added
-elsewhere (`sparselib.masks.combine.combine`). Predictors of blocks take the vectors of chunks and return lists of blocks.
+``assign(q, k, lengths=None) -> (Bool[B, H, Q, C], Bool[B, H, K, C])``. Window and global tokens are added
+elsewhere (``sparselib.masks.combine.combine``). Predictors of blocks take the vectors of chunks and return lists of blocks.
 """
 
 from sparselib.predictors.buckets import Bucketed, share_a_bucket
 from sparselib.predictors.clustering import Clustering, fit_centroids
 from sparselib.predictors.distance import Distance, squared_distances
 from sparselib.predictors.hashing import Hashing
-from sparselib.predictors.positional import BigBird, Longformer, Nothing, Pattern
+from sparselib.predictors.positional import BigBird, Longformer, Nothing, Positional
 from sparselib.predictors.protocol import Needs, Predictor
 from sparselib.predictors.quantization import Quantization
 from sparselib.predictors.routing import Routing, fit_routing_centroids
@@ -27,7 +27,7 @@ __all__ = [
     "Longformer",
     "Needs",
     "Nothing",
-    "Pattern",
+    "Positional",
     "Predictor",
     "Quantization",
     "Routing",

@@ -15,7 +15,7 @@ from sparselib.predictors.protocol import Needs
 
 @dataclass(frozen=True, eq=False)
 class Clustering(Bucketed):
-    """Tokens in the clusters of their `top_k` nearest `centroids` `[H, C, R]` (Eqs. 8-9).
+    """Tokens in the clusters of their `top_k` nearest `centroids` ``[H, C, R]`` (Eqs. 8-9).
 
     `match`: "intersection" gives an edge to any shared cluster, as the paper says. "rank_aligned" compares
     the nearest cluster with the nearest, the second with the second, and so on: what the reference code did
@@ -38,7 +38,7 @@ class Clustering(Bucketed):
             raise ValueError(f"top_k must be in 1..{self.centroids.shape[1]}, the clusters; got {self.top_k}")
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """`[B, H, Q, R]`, `[B, H, K, R]` -> `Bool[B, H, Q, C]`, `Bool[B, H, K, C]`; rank-aligned: k * C."""
+        """``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, C]``, ``Bool[B, H, K, C]``; rank-aligned: k * C."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
 
@@ -54,7 +54,7 @@ class Clustering(Bucketed):
 
 
 def _best(scores: Tensor, count: int) -> Tensor:
-    """Indices of the `count` largest scores, best first and the first among equals: -> `[..., count]`."""
+    """Indices of the `count` largest scores, best first and the first among equals: -> ``[..., count]``."""
     # For the papers' counts, 1 and 2, argmax passes beat a stable sort; topk would leave ties open.
     chosen = []
     for _ in range(count):
@@ -64,7 +64,7 @@ def _best(scores: Tensor, count: int) -> Tensor:
 
 
 def fit_centroids(points: Sequence[Tensor], clusters: int, seed: int) -> Tensor:
-    """k-means, one fit per head, of projected queries and keys together: H tensors `[N, R]` -> float32 `[H,
+    """k-means, one fit per head, of projected queries and keys together: H tensors ``[N, R]`` -> float32 `[H,
     C, R]`.
 
     scikit-learn with the settings of the paper's App. C: k-means++, 10 initialisations, 300 iterations. The

@@ -40,7 +40,7 @@ class Distance:
         return self.threshold ** _POWER[self.metric]
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """`[B, H, Q, R]`, `[B, H, K, R]` -> `Bool[B, H, Q, K]`.
+        """``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, K]``.
 
         Raises ValueError for malformed inputs or lengths.
         """
@@ -50,7 +50,7 @@ class Distance:
 
 
 def squared_distances(q: Tensor, k: Tensor) -> Tensor:
-    """||q_i - k_j||² for all pairs, never negative: `[B, H, Q, R]`, `[B, H, K, R]` -> `[B, H, Q, K]`."""
+    """||q_i - k_j||² for all pairs, never negative: ``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``[B, H, Q, K]``."""
     # |q|² - 2 q.k + |k|² as one product of longer vectors: six times faster than subtracting, at R = 4.
     # Cancellation leaves an error of about 1e-7 (|q|² + |k|²) in float32; the clamp keeps it at 0 or more.
     q_norm, k_norm = (x.square().sum(-1, keepdim=True) for x in (q, k))

@@ -35,7 +35,7 @@ class Hashing(Bucketed):
             raise ValueError(f"buckets must be even and at least 2, got {self.buckets}")
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """`[B, H, N, R]` twice -> `Bool[B, H, N, rounds * buckets]` twice, the same tensor.
+        """``[B, H, N, R]`` twice -> ``Bool[B, H, N, rounds * buckets]`` twice, the same tensor.
 
         Raises ValueError also for unequal numbers of queries and keys.
         """
@@ -50,7 +50,7 @@ class Hashing(Bucketed):
         return buckets, buckets
 
     def _rotations(self, tokens: Tensor) -> Tensor:
-        """Gaussian `[H, rounds, 2R, buckets / 2]`, drawn on the CPU: the same on every device."""
+        """Gaussian ``[H, rounds, 2R, buckets / 2]``, drawn on the CPU: the same on every device."""
         _, heads, _, dimension = tokens.shape
         generator = torch.Generator().manual_seed(self.seed)
         return torch.randn(heads, self.rounds, dimension, self.buckets // 2, generator=generator).to(tokens)

@@ -11,7 +11,7 @@ from sparselib.masks.visible import real_positions
 
 
 class Tokens(NamedTuple):
-    """Queries, or keys, of a batch: `vectors` `[B, H, N, R]`, zero at padding; `real` `Bool[B, 1, N, 1]`."""
+    """Queries, or keys, of a batch: `vectors` ``[B, H, N, R]``, zero at padding; `real` ``Bool[B, 1, N, 1]``."""
 
     vectors: Tensor
     real: Tensor
@@ -21,7 +21,7 @@ def checked_inputs(q: Tensor, k: Tensor, lengths: Lengths) -> tuple[Tokens, Toke
     """Queries and keys to compute with: finite, at least float32, rid of whatever the padding held.
 
     Raises ValueError if q and k are not 4-D with the same batch, heads and dimension, hold NaN or infinite
-    values at real positions, differ in length although `lengths` is given, or if a length is not in 1..n. Under
+    values at real positions, differ in length although `lengths` is given, or if a length is not in 0..n. Under
     torch.compile, numbers are not looked at.
     """
     if q.ndim != 4 or k.ndim != 4:
@@ -45,7 +45,7 @@ def _tokens(x: Tensor, lengths: Lengths) -> Tokens:
 
 
 def matching_centroids(centroids: Tensor, tokens: Tokens) -> Tensor:
-    """Centroids `[H, C, R]` in the tokens' dtype, on their device; ValueError unless H and R are theirs."""
+    """Centroids ``[H, C, R]`` in the tokens' dtype, on their device; ValueError unless H and R are theirs."""
     _, heads, _, dimension = tokens.vectors.shape
     if centroids.shape[0] != heads or centroids.shape[-1] != dimension:
         raise ValueError(
@@ -55,7 +55,7 @@ def matching_centroids(centroids: Tensor, tokens: Tokens) -> Tensor:
 
 
 def check_centroids(centroids: Tensor) -> None:
-    """Raise ValueError unless `centroids` is a finite `[H, C, R]` with at least one centroid."""
+    """Raise ValueError unless `centroids` is a finite ``[H, C, R]`` with at least one centroid."""
     if centroids.ndim != 3 or centroids.shape[1] < 1:
         raise ValueError(f"centroids must be [H, C, R] with C >= 1, got {tuple(centroids.shape)}")
     if not centroids.isfinite().all():
@@ -63,7 +63,7 @@ def check_centroids(centroids: Tensor) -> None:
 
 
 def check_points(points: Tensor, clusters: int) -> None:
-    """Raise ValueError unless `points` `[..., N, R]` are finite and enough for 1 or more clusters."""
+    """Raise ValueError unless `points` ``[..., N, R]`` are finite and enough for 1 or more clusters."""
     if clusters < 1:
         raise ValueError(f"clusters must be at least 1, got {clusters}")
     if points.shape[-2] < clusters:

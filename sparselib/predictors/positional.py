@@ -1,7 +1,6 @@
 """Position patterns with the interface of a predictor: baselines that never look at queries and keys."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,10 +21,10 @@ class Positional(ABC):
 
     @abstractmethod
     def pattern(self, lengths: Tensor, heads: int) -> masks.Pattern:
-        """The pattern for a batch of sentences of these real lengths `[B]`."""
+        """The pattern for a batch of sentences of these real lengths ``[B]``."""
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """`[B, H, N, R]` twice -> `Bool[B, H, N, N]`.
+        """``[B, H, N, R]`` twice -> ``Bool[B, H, N, N]``.
 
         Raises ValueError for malformed inputs or lengths, and for unequal numbers of queries and keys.
         """
@@ -39,16 +38,6 @@ class Positional(ABC):
 
 
 @dataclass(frozen=True)
-class Pattern(Positional):
-    """Any pattern, made for each batch: `Pattern(lambda lengths, heads: masks.strided(16))`."""
-
-    make: Callable[[Tensor, int], masks.Pattern]
-
-    def pattern(self, lengths: Tensor, heads: int) -> masks.Pattern:
-        return self.make(lengths, heads)
-
-
-@dataclass(frozen=True)
 class Nothing(Positional):
     """No edge at all: what remains of the window baseline before window and global tokens are added."""
 
@@ -58,7 +47,7 @@ class Nothing(Positional):
 
 @dataclass(frozen=True)
 class Longformer(Positional):
-    """`masks.longformer` with `global_count` random global tokens per sentence.
+    """``masks.longformer`` with `global_count` random global tokens per sentence.
 
     Every call draws anew from `seed`: give each layer and batch its own seed, or they share their draws.
     Raises ValueError if global_count < 0.
@@ -78,7 +67,7 @@ class Longformer(Positional):
 
 @dataclass(frozen=True)
 class BigBird(Positional):
-    """`masks.bigbird` with `random_keys` random keys per row and head; seeds as in `Longformer`.
+    """``masks.bigbird`` with `random_keys` random keys per row and head; seeds as in `Longformer`.
 
     Raises ValueError if random_keys < 0 or the scope is unknown.
     """

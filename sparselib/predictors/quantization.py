@@ -32,7 +32,7 @@ class Quantization(Bucketed):
         at_least("bins", self.bins, 1)
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """`[B, H, Q, R]`, `[B, H, K, R]` -> `Bool[B, H, Q, R * bins]`, `Bool[B, H, K, R * bins]`."""
+        """``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, R * bins]``, ``Bool[B, H, K, R * bins]``."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
 
@@ -40,7 +40,7 @@ class Quantization(Bucketed):
         values = tokens.vectors.masked_fill(~tokens.real, torch.inf).mT.contiguous()  # [B, H, R, N]
         order = values.argsort(dim=-1, stable=True)  # padding last
         lengths = tokens.real.sum(dim=2, keepdim=True)  # [B, 1, 1, 1]
-        size = (lengths + self.bins - 1) // self.bins
+        size = ((lengths + self.bins - 1) // self.bins).clamp_min(1)
         rank = torch.arange(values.shape[-1], device=values.device)
         bin_of_rank = (rank // size).clamp(max=self.bins - 1)  # only padding can rank past the last bin
         bins = torch.empty_like(order).scatter_(-1, order, bin_of_rank.expand_as(order)).mT  # [B, H, N, R]

@@ -17,11 +17,11 @@ _BATCH = 512  # points per update: one sentence of the papers' length
 
 @dataclass(frozen=True, eq=False)
 class Routing(Bucketed):
-    """Every centroid of `centroids` `[H, C, R]` takes its `width` best queries and `width` best keys.
+    """Every centroid of `centroids` ``[H, C, R]`` takes its `width` best queries and `width` best keys.
 
     Best means the largest dot product of centroid and normalised token, among the real tokens of the
-    sentence; equal scores keep their order in the sentence. `width=None` is ceil(n / C), n the real length
-    (Sparsefinder App. C.2). A token may be taken by several centroids or by none. `membership="one"` keeps
+    sentence; equal scores keep their order in the sentence. ``width=None`` is ceil(n / C), n the real length
+    (Sparsefinder App. C.2). A token may be taken by several centroids or by none. ``membership="one"`` keeps
     only the first of those that took it, as the reference code does by accident.
 
     Raises ValueError for malformed centroids, width < 1 or an unknown membership.
@@ -40,7 +40,7 @@ class Routing(Bucketed):
             at_least("width", self.width, 1)
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """`[B, H, Q, R]`, `[B, H, K, R]` -> `Bool[B, H, Q, C]`, `Bool[B, H, K, C]`."""
+        """``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, C]``, ``Bool[B, H, K, C]``."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
 
@@ -56,19 +56,19 @@ class Routing(Bucketed):
 
 
 def _first_largest(scores: Tensor, width: Tensor) -> Tensor:
-    """Where the `width` `[B, 1, 1, 1]` largest of `scores` `[B, H, C, N]` are, the first among equals.
+    """Where the `width` ``[B, 1, 1, 1]`` largest of `scores` ``[B, H, C, N]`` are, the first among equals.
 
     The same as a stable sort and a cut, in a third of the time.
     """
-    best = scores.topk(int(width.max())).values
-    last = best.gather(-1, (width - 1).expand(*best.shape[:-1], 1))
+    best = scores.topk(max(1, int(width.max()))).values
+    last = best.gather(-1, (width - 1).clamp_min(0).expand(*best.shape[:-1], 1))
     above, level = scores > last, scores == last
     room = width - above.sum(dim=-1, keepdim=True)
     return above | (level & (level.cumsum(dim=-1) <= room))
 
 
 def fit_routing_centroids(points: Tensor, clusters: int, seed: int, decay: float = 0.999) -> Tensor:
-    """Spherical k-means by moving average, for one epoch: `[H, N, R]` -> unit vectors `[H, C, R]`.
+    """Spherical k-means by moving average, for one epoch: ``[H, N, R]`` -> unit vectors ``[H, C, R]``.
 
     Centroids start at random points; each batch then moves every centroid by 1 - decay towards the mean
     direction of the points nearest to it ("routing_trained" in the reference code). At the published decay they stay

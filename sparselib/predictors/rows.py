@@ -17,11 +17,11 @@ from sparselib.predictors.protocol import Needs
 
 
 class Rows(NamedTuple):
-    """Queries with all the keys of their sentences: `q` `[B, H, Q, D]`, `k` `[B, H, K, D]`, `visible` `Bool[B, 1, Q, K]`.
+    """Queries with all the keys of their sentences: `q` ``[B, H, Q, D]``, `k` ``[B, H, K, D]``, `visible` ``Bool[B, 1, Q, K]``.
 
-    `at` `[B, 1, Q, 1]` and `of` `[B, 1, 1, K]` are the positions of queries and keys among the real tokens of their
+    `at` ``[B, 1, Q, 1]`` and `of` ``[B, 1, 1, K]`` are the positions of queries and keys among the real tokens of their
     sentence; any of `visible`, `at` and `of` may have sizes of 1 that broadcast. `causal`: whether the rows are those of a
-    decoder, which a single row does not tell. `scores` `[B, H, Q, K]` are for models in which they are more than q.k.
+    decoder, which a single row does not tell. `scores` ``[B, H, Q, K]`` are for models in which they are more than q.k.
     """
 
     q: Tensor
@@ -42,10 +42,10 @@ class RowWise(ABC):
 
     @abstractmethod
     def pairs(self, rows: Rows) -> Tensor:
-        """The predicted pairs, `Bool` that broadcasts to `[B, H, Q, K]`, none of them invisible."""
+        """The predicted pairs, `Bool` that broadcasts to ``[B, H, Q, K]``, none of them invisible."""
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """`[B, H, Q, D]`, `[B, H, K, D]` -> `Bool[B, H, Q, K]`.
+        """``[B, H, Q, D]``, ``[B, H, K, D]`` -> ``Bool[B, H, Q, K]``.
 
         Raises ValueError for malformed inputs or lengths, and for unequal numbers of queries and keys unless `cross`.
         """

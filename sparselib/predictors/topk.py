@@ -31,7 +31,7 @@ class TopK(RowWise):
 
 
 def best_keys(rows: Rows, allowed: Tensor, count: int) -> Tensor:
-    """The `count` best of the `allowed` keys of each row, and all that tie with the last of them: `Bool[B, H, Q, K]`."""
+    """The `count` best of the `allowed` keys of each row, and all that tie with the last of them: ``Bool[B, H, Q, K]``."""
     scores = rows.q @ rows.k.mT if rows.scores is None else rows.scores.clone()
     scores.masked_fill_(~allowed, -torch.inf)
     last = scores.topk(min(count, scores.shape[-1])).values[..., -1:]

@@ -53,7 +53,8 @@ def test_the_bound_holds_after_every_tile(alpha, order):
         seen = x[:, : step * TILE].double()
         shift = seen.amax(-1, keepdim=True)
         known = shift[:, 0] > -torch.inf
-        exact = (threshold(seen[known] - shift[known], alpha) + shift[known]).squeeze(-1)
+        relative = seen[known] - shift[known]
+        exact = (threshold(relative, alpha, torch.empty_like(relative)) + shift[known]).squeeze(-1)
         assert (found[~known] == LOWEST.value).all()
         assert (found[known] <= exact + 1e-6 * exact.abs().clamp_min(1)).all()
     assert (exact - found).max() < 0.7

@@ -14,7 +14,8 @@ from replication.corpora.tokens import KIND
 from replication.stages import app
 from replication.storage import read_tensors
 
-COMMANDS = sorted(typer.main.get_command(app).commands)
+GROUP = typer.main.get_command(app)
+COMMANDS = sorted(GROUP.commands)
 ARCHITECTURE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 TRAINING = {"mask_probability": 0.3, "max_steps": 5, "per_device_train_batch_size": 4, "learning_rate": 0.003,
             "logging_steps": 1, "save_steps": 5, "disable_tqdm": True}  # fmt: skip
@@ -186,7 +187,7 @@ def test_every_stage_explains_itself(command):
     result = CliRunner().invoke(app, [command, "--help"])
     assert result.exit_code == 0
     assert "--output" in result.output
-    assert typer.main.get_command(app).commands[command].help.strip().endswith(".")
+    assert GROUP.get_command(None, command).help.strip().endswith(".")
 
 
 @pytest.mark.parametrize(("text", "reason"), [("{source: grammar}", "not JSON"), ("[1]", "a JSON object expected")])

@@ -1,12 +1,17 @@
 """Files that are whole or not there, and that say what they are."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from replication.paths import ROOT
 from replication.storage import (
     FormatError,
     open_tensors,
@@ -101,6 +106,36 @@ def test_provenance_is_plain_and_names_the_source():
     assert found["source"] == source_hash()
     assert found["torch"] == torch.__version__
     assert all(isinstance(value, str) and value for value in found.values())
+
+
+def hash_of(folder) -> str:
+    """The source's hash of what lies in a folder that comes before all others in a new process."""
+    script = "from replication import storage; print(storage.__file__, storage.source_hash())"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    file, value = done.stdout.split()
+    assert file.startswith(str(folder))
+    return value
+
+
+def test_the_hash_of_the_source_changes_with_any_byte_of_any_package(tmp_path):
+    """And it does not depend on where the kernels lie: in a checkout beside the library, in an installation inside it."""
+    checkout, installed = tmp_path / "checkout", tmp_path / "installed"
+    for package, inside in {"replication": "", "sparselib": "", "kernels": "sparselib"}.items():
+        shutil.copytree(ROOT / package, checkout / package)
+        shutil.copytree(ROOT / package, installed / inside / package)
+    (installed / "kernels").mkdir()
+    (installed / "kernels/__init__.py").write_text("# Hugging Face's\n")
+    first = hash_of(checkout)
+    assert hash_of(installed) == first == source_hash()
+    for file in ("kernels/reference.py", "sparselib/masks/local.py", "replication/corpora/grammar/dice.py"):
+        text = (checkout / file).read_bytes()
+        (checkout / file).write_bytes(text + b" ")
+        assert hash_of(checkout) != first
+        (checkout / file).write_bytes(text)
+    assert hash_of(checkout) == first
 
 
 @pytest.mark.parametrize("kept", [0, 1, 7, 8, 9, 100, 300, -1, -8, -64])

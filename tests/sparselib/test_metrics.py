@@ -75,7 +75,7 @@ def test_measures_are_float64_per_sentence_and_head():
         (lambda mask: recall(mask.float(), mask.float()), "Bool"),
         (lambda mask: sparsity(mask[0]), "Bool"),
         (lambda mask: sparsity(mask, lengths=[5]), "lengths"),
-        (lambda mask: empty_rows(mask, lengths=[0]), "lengths"),
+        (lambda mask: empty_rows(mask, lengths=[-1]), "lengths"),
         (lambda mask: sparsity(mask[..., :3], causal=True), "as many queries as keys"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from sparselib import Entmax, entmax, entmax15, normalizer_rows, normalizers, sparsemax, topk_softmax
+from sparselib.kernels import threshold
 
 SHAPES = [(1,), (3, 1), (4, 2), (2, 3, 17), (40, 128), (2, 2, 3, 512)]
 
@@ -205,11 +206,9 @@ def test_chunks_do_not_show(name, cache, monkeypatch):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_rows_that_newton_leaves_unsettled_are_sorted(dtype, monkeypatch):
     sorted_rows = []
-    sort = normalizer_rows._entmax15_threshold_by_sorting
-    monkeypatch.setattr(normalizer_rows, "NEWTON_STEPS", 0)
-    monkeypatch.setattr(
-        normalizer_rows, "_entmax15_threshold_by_sorting", lambda x: sorted_rows.append(len(x)) or sort(x)
-    )
+    sort = threshold._by_sorting
+    monkeypatch.setattr(threshold, "STEPS", 0)
+    monkeypatch.setattr(threshold, "_by_sorting", lambda x: sorted_rows.append(len(x)) or sort(x))
     scores = drawn_scores((100, 128), dtype=dtype)
     probabilities = entmax15(scores)
     assert sum(sorted_rows) > 50

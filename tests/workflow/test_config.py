@@ -25,6 +25,7 @@ from sparselib import predictors
 from sparselib.blocks.chunks import POOLINGS
 from sparselib.blocks.fixed import MOST_FIXED_BLOCKS
 from sparselib.blocks.predictors import METRICS
+from sparselib.forms import FORMS
 from sparselib.masks import RANDOM_SCOPES
 from sparselib.projections import LOSSES, fit_projection
 
@@ -80,7 +81,7 @@ def paths(value: object, path: tuple = ()) -> Iterator[list]:
 
 
 def test_the_schema_knows_the_attention_forms():
-    assert SCHEMA["$defs"]["form"]["enum"] == list(predictors.FORMS)
+    assert SCHEMA["$defs"]["form"]["enum"] == list(FORMS)
 
 
 def test_a_profile_is_valid_and_named_as_its_file(profile):
@@ -213,7 +214,8 @@ def test_choices_are_those_of_the_code():
     projection = SCHEMA["$defs"]["projection"]["properties"]
     assert projection["loss"]["enum"] == list(LOSSES)
     assert branches()["BigBird"]["random_scope"]["enum"] == list(RANDOM_SCOPES)
-    assert projection.keys() == inspect.signature(fit_projection).parameters.keys() - {"graphs", "seed", "chunks"}
+    taken = inspect.signature(fit_projection).parameters.keys() - {"batches", "seed", "chunks"}
+    assert projection.keys() == taken | {"batch_size"}  # the size of those batches
     blocks = SETTINGS["blocks"]["properties"]
     assert blocks["pooling"]["enum"] == list(POOLINGS)
     assert blocks["metric"]["enum"] == list(METRICS)

@@ -7,22 +7,22 @@ VALID_GRAPHS = expand(
 
 rule coreference:
     input:
-        code=modules("analysis"),
+        code=closure("coreference"),
         graphs=VALID_GRAPHS,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
     output:
         f"{MASKED_LM}/coreference.csv",
     log:
         f"{RESULTS}/logs/coreference.log",
-    conda:
-        "../../environment.yml"
+    message:
+        "Find heads that attend to coreferent tokens"
     shell:
-        "replicate coreference $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens} --output {output} 2>&1 | tee {log}"
+        "replicate coreference $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens} --output {output} > {log} 2>&1"
 
 
 rule tags:
     input:
-        code=modules("analysis"),
+        code=closure("tags"),
         graphs=VALID_GRAPHS,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
         projections=f"{MASKED_LM}/projections/seed{SEEDS[0]}",
@@ -31,11 +31,18 @@ rule tags:
         f"{MASKED_LM}/tags.csv",
     log:
         f"{RESULTS}/logs/tags.log",
-    conda:
-        "../../environment.yml"
     params:
         clusters=SETTINGS["tag_clusters"],
+    message:
+        "Count the parts of speech in clusters"
     shell:
         "replicate tags $(printf ' --graphs %s' {input.graphs}) --tokens {input.tokens}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
-        " --clusters {params.clusters} --output {output} 2>&1 | tee {log}"
+        " --clusters {params.clusters} --output {output} > {log} 2>&1"
+
+
+FIGURES["sparsefinder/fig05_coreference"] = (
+    SENTENCES + SWEEPS + [f"{MASKED_LM}/coreference.csv"]
+)
+FIGURES["sparsefinder/fig06_parts_of_speech"] = [f"{MASKED_LM}/tags.csv"]
+MEASURED += [f"{MASKED_LM}/coreference.csv", f"{MASKED_LM}/tags.csv"]

@@ -16,7 +16,7 @@ wildcard_constraints:
 
 rule fit_blocks:
     input:
-        code=modules("projections", "centroids", "chunks", "predictors/clustering"),
+        code=closure("fit-blocks"),
         graphs=expand(
             f"{MASKED_LM}/graphs/train/layer{{layer}}.safetensors",
             layer=MASKED_LM_LAYERS,
@@ -34,28 +34,21 @@ rule fit_blocks:
         ),
     log:
         f"{BLOCK_LOGS}/fit_seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     params:
         settings=json.dumps(SETTINGS["projection"]),
         blocks=FITTED,
         points=SETTINGS["cluster_points"],
+    message:
+        "Learn projections and centroids of blocks of {wildcards.size}, seed {wildcards.seed}"
     shell:
         "replicate fit-blocks $(printf ' --graphs %s' {input.graphs}) --block-size {wildcards.size}"
         " --settings {params.settings:q} --blocks {params.blocks:q} --points {params.points} --seed {wildcards.seed}"
-        " --output $(dirname $(dirname {output.projections[0]})) 2>&1 | tee {log}"
+        " --output $(dirname $(dirname {output.projections[0]})) > {log} 2>&1"
 
 
 rule evaluate_blocks:
     input:
-        code=modules(
-            "tasks/masked_lm_blocks",
-            "tasks/masked_lm_evaluation",
-            "block_graph",
-            "chunks",
-            "masks/fixed_blocks",
-            "predictors/blocks",
-        ),
+        code=closure("evaluate-blocks"),
         model=rules.train_masked_lm.output.model,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
@@ -65,30 +58,24 @@ rule evaluate_blocks:
         f"{SIZE}/evaluated/seed{{seed}}.csv",
     log:
         f"{BLOCK_LOGS}/evaluate_seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
         blocks=CHOSEN,
         masking=json.dumps(SETTINGS["evaluation"]),
+    message:
+        "Evaluate the masked language model under predicted blocks of {wildcards.size}, seed {wildcards.seed}"
     shell:
         "replicate evaluate-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
         " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
         " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
-        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
+        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} > {log} 2>&1"
 
 
 # Alone on the machine: it takes every core.
 rule time_blocks:
     input:
-        code=[
-            *rules.evaluate_blocks.input.code,
-            *modules("timing"),
-            "kernels/operator.py",
-            "kernels/gather.py",
-            "kernels/visits.py",
-        ],
+        code=closure("time-blocks"),
         model=rules.train_masked_lm.output.model,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
@@ -102,8 +89,6 @@ rule time_blocks:
         f"{SIZE}/timed.csv",
     log:
         f"{BLOCK_LOGS}/time.log",
-    conda:
-        "../../environment.yml"
     threads: workflow.cores
     resources:
         gpu=1,
@@ -112,8 +97,20 @@ rule time_blocks:
         masking=json.dumps(SETTINGS["evaluation"]),
         repeats=BLOCKS["repeats"],
         seed=SEEDS[0],
+    message:
+        "Time blocks of {wildcards.size}"
     shell:
         "replicate time-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
         " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
         " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
-        " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed} --output {output} 2>&1 | tee {log}"
+        " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed} --output {output} > {log} 2>&1"
+
+
+BLOCK_TABLES = expand(
+    [f"{SIZE}/evaluated/seed{{seed}}.csv", f"{SIZE}/timed.csv"],
+    size=BLOCKS["sizes"],
+    seed=SEEDS,
+)
+FIGURES["sparsefinder/fig07_efficient"] = BLOCK_TABLES
+FIGURES["sparsefinder/fig13_efficient_blocks"] = BLOCK_TABLES
+MEASURED += BLOCK_TABLES

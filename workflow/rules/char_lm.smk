@@ -12,12 +12,7 @@ wildcard_constraints:
 
 rule characters:
     input:
-        code=modules(
-            "tasks/char_lm/corpus",
-            "tasks/char_lm/data",
-            "corpora/grammar",
-            "corpora/sources",
-        ),
+        code=closure("characters"),
     output:
         text=expand(
             f"{CHARACTERS}/text/{{split}}.txt",
@@ -27,32 +22,17 @@ rule characters:
         summary=f"{CHARACTERS}/text/corpus.json",
     log:
         f"{CHAR_LM_LOGS}/characters.log",
-    conda:
-        "../../environment.yml"
     params:
         source=lambda wildcards: json.dumps(CHAR_LM["corpora"][wildcards.corpus]),
+    message:
+        "Write or read the text {wildcards.corpus}"
     shell:
-        "replicate characters --source {params.source:q} --output $(dirname {output.summary}) 2>&1 | tee {log}"
+        "replicate characters --source {params.source:q} --output $(dirname {output.summary}) > {log} 2>&1"
 
 
 rule train_characters:
     input:
-        code=modules(
-            "tasks/char_lm/adaptive_span",
-            "tasks/char_lm/data",
-            "tasks/char_lm/evaluation",
-            "tasks/char_lm/models",
-            "tasks/char_lm/recurrent",
-            "tasks/char_lm/training",
-            "tasks/char_lm/transformer_xl",
-            "masked_attention",
-            "normalizers",
-            "predictors/draws",
-            "predictors/factorised_patterns",
-            "predictors/forms",
-            "predictors/rows",
-            "predictors/topk",
-        ),
+        code=closure("train-characters"),
         text=rules.characters.output.text,
     output:
         model=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/model.safetensors",
@@ -61,8 +41,6 @@ rule train_characters:
         summary=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/training.json",
     log:
         f"{CHAR_LM_LOGS}/train_{{model}}_seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
@@ -72,21 +50,53 @@ rule train_characters:
         ),
         recipe=json.dumps(CHAR_LM["recipe"]),
         rows=json.dumps(CHAR_LM["rows"]),
+    message:
+        "Train {wildcards.model} on {wildcards.corpus}, seed {wildcards.seed}"
     shell:
         "replicate train-characters --text $(dirname {input.text[0]}) --settings {params.settings:q}"
         " --recipe {params.recipe:q} --rows {params.rows:q} --seed {wildcards.seed}"
-        " --output $(dirname {output.model}) 2>&1 | tee {log}"
+        " --output $(dirname {output.model}) > {log} 2>&1"
 
 
 rule character_baselines:
     input:
-        code=modules("tasks/char_lm/data", "tasks/char_lm/evaluation", "tasks/ngram"),
+        code=closure("character-baselines"),
         text=rules.characters.output.text,
     output:
         f"{CHARACTERS}/baselines.csv",
     log:
         f"{CHAR_LM_LOGS}/baselines.log",
-    conda:
-        "../../environment.yml"
+    message:
+        "Measure n-grams of {wildcards.corpus}"
     shell:
-        "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} 2>&1 | tee {log}"
+        "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} > {log} 2>&1"
+
+
+CHARACTER_LOGS, CHARACTER_TABLES = (
+    expand(
+        f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{name}.csv",
+        corpus=CHAR_LM["corpora"],
+        model=CHAR_LM["models"],
+        seed=CHAR_LM["seeds"],
+    )
+    for name in ("log", "measured")
+)
+TEXTS = expand(
+    [f"{CHARACTERS}/baselines.csv", f"{CHARACTERS}/text/corpus.json"],
+    corpus=CHAR_LM["corpora"],
+)
+
+FIGURES["extremely_sparse/table4_spans"] = [
+    *CHARACTER_LOGS,
+    "config/published/extremely_sparse_table4.csv",
+]
+TABLES["extremely_sparse/table3_characters"] = [
+    *CHARACTER_TABLES,
+    *TEXTS,
+    "config/published/extremely_sparse_table3.csv",
+]
+TABLES["explicit_sparse/table23_characters"] = [
+    *CHARACTER_TABLES,
+    "config/published/extremely_sparse_table3.csv",
+]
+MEASURED += CHARACTER_LOGS + CHARACTER_TABLES

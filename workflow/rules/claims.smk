@@ -3,18 +3,7 @@
 
 rule claims:
     input:
-        code=modules(
-            "claims/__init__",
-            "claims/blocks",
-            "claims/char_lm",
-            "claims/curves",
-            "claims/forms",
-            "claims/masked_lm",
-            "claims/normalizer_speed",
-            "claims/translation",
-            "results",
-            "fronts",
-        ),
+        code=closure("claims"),
         claims="config/published/claims.csv",
         data=MEASURED,
     output:
@@ -25,9 +14,12 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
-    conda:
-        "../../environment.yml"
     params:
         scale="--at-paper-scale" if PROFILE == "paper" else "",
+    message:
+        "Test the claims of the papers"
     shell:
-        "replicate claims --published {input.claims} --results $(dirname {output}) {params.scale} --output {output} 2>&1 | tee {log}"
+        "replicate claims --published {input.claims} --results $(dirname {output}) {params.scale} --output {output} > {log} 2>&1"
+
+
+TABLES["claims"] = [f"{RESULTS}/claims.csv"]

@@ -1,13 +1,9 @@
 """Paths and lists that several stages share."""
 
 import json
-import os
 from itertools import product
 
-# glibc gives the memory of large tensors back to the system and takes it anew, page by page, in every step: a quarter of the time
-# of training a small model on a CPU. Jobs inherit this; other systems ignore it.
-os.environ.setdefault("MALLOC_MMAP_MAX_", "0")
-os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**40))
+from workflow.closure import closure, notebook_closure
 
 PROFILE = config["profile"]
 RESULTS = f"results/{PROFILE}"
@@ -22,6 +18,12 @@ PAIRS = list(config["translation"]["corpus"]) if "translation" in config else []
 TASKS = {f"translation/{pair}": config["translation"] for pair in PAIRS}
 if "masked_lm" in config:
     TASKS["masked_lm"] = config["masked_lm"]
+
+# Each stage says here which notebooks read what it has made: those that draw the figure of their name, and the others. The
+# ledger of claims is tested on what was measured.
+FIGURES, TABLES, MEASURED = {}, {}, []
+# Where one notebook draws several figures: the notebook of each, named after the first of them, and what it is told.
+DRAWN_BY, TOLD = {}, {}
 
 
 wildcard_constraints:
@@ -101,42 +103,13 @@ def per_layer(pattern):
     )
 
 
+def notebook(name):
+    """The notebook that draws a figure or shows a table."""
+    return f"notebooks/{DRAWN_BY.get(name, name)}.ipynb"
+
+
 def measured(task, kind):
     """Files that notebooks and the ledger read: every seed, and every layer where there are layers."""
     return expand(
         f"{RESULTS}/{task}/{kind}", seed=SEEDS, layer=layers(task), split=SPLITS
     )
-
-
-def modules(*names):
-    """Files of sparselib whose edit makes a stage's results stale; Snakemake does not see imports."""
-    return [f"sparselib/{name}.py" for name in names]
-
-
-PREDICTORS = modules(
-    "predictors/buckets",
-    "predictors/clustering",
-    "predictors/distance",
-    "predictors/hashing",
-    "predictors/pattern",
-    "predictors/quantization",
-    "predictors/routing",
-    "predictors/rows",
-    "predictors/topk",
-    "masks/local",
-    "masks/sampled",
-    "masks/global_tokens",
-)
-PLOTS = modules(
-    "plots/__init__",
-    "plots/curves",
-    "plots/factorised",
-    "plots/matrices",
-    "plots/selection",
-    "plots/style",
-    "plots/times",
-    "plots/translation",
-)
-KERNELS = expand(
-    "kernels/{module}.py", module=sorted(glob_wildcards("kernels/{module}.py").module)
-)

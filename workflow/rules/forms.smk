@@ -13,12 +13,6 @@ FORM_FILES = [
     "cross_attention.csv",
     "map.safetensors",
 ]
-FORM_MEASURED = [
-    f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}.csv"
-    for unit, section, pair, number, cells in form_jobs(FORMS)
-    for cell in cells
-    for table in ("measured", "cross_attention")
-]
 
 
 wildcard_constraints:
@@ -29,19 +23,11 @@ wildcard_constraints:
 
 rule form_corpus:
     input:
-        code=modules(
-            "corpora/parallel",
-            "corpora/translations",
-            "corpora/sources",
-            "corpora/document_blocks",
-            "corpora/alignment",
-        ),
+        code=closure("parallel-corpus"),
     output:
         corpus=directory(f"{FORM_DATA}/corpus"),
     log:
         f"{FORM_LOGS}/corpus.log",
-    conda:
-        "../../environment.yml"
     params:
         corpus=lambda wildcards: corpus_of(FORMS[wildcards.unit], wildcards),
         splits="--split train --split valid --split test",
@@ -50,48 +36,30 @@ rule form_corpus:
             if "block_words" in FORMS[wildcards.unit]
             else "--align test"
         ),
+    message:
+        "Write or read {wildcards.unit} in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
-        " --language {wildcards.target} {params.units} --output {output.corpus} 2>&1 | tee {log}"
+        " --language {wildcards.target} {params.units} --output {output.corpus} > {log} 2>&1"
 
 
 rule form_binarize:
     input:
-        code=modules("tasks/translation/data", "corpora/subwords"),
+        code=closure("binarize"),
         corpus=rules.form_corpus.output.corpus,
     output:
         data=directory(f"{FORM_DATA}/data"),
     log:
         f"{FORM_LOGS}/binarize.log",
-    conda:
-        "../../environment.yml"
     params:
         splits="--split train --split valid --split test",
         words=lambda wildcards: FORMS[wildcards.unit]["words"],
         merges=lambda wildcards: FORMS[wildcards.unit]["merges"],
+    message:
+        "Cut the {wildcards.unit} in {wildcards.source} and {wildcards.target} into subwords"
     shell:
         "replicate binarize --corpus {input.corpus} --from {wildcards.source} --to {wildcards.target} {params.splits}"
-        " --words {params.words} --merges {params.merges} --output {output.data} 2>&1 | tee {log}"
-
-
-TRAIN_FORMS_CODE = modules(
-    "tasks/translation/training",
-    "tasks/translation/forms",
-    "tasks/translation/cross_attention",
-    "tasks/translation/evaluation",
-    "tasks/translation/model",
-    "masked_attention",
-    "normalizers",
-    "integrations/control",
-    "integrations/fairseq/attention",
-    "integrations/fairseq/normalizers",
-    "integrations/fairseq/transformer",
-    "integrations/forms",
-    "predictors/draws",
-    "predictors/forms",
-    "predictors/rows",
-    "predictors/topk",
-)
+        " --words {params.words} --merges {params.merges} --output {output.data} > {log} 2>&1"
 
 
 # A job trains several models if the configuration says so, and each has its own files: so no wildcard can name them.
@@ -101,7 +69,7 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
         name:
             f"train_forms_{unit}_{pair.replace('-', '_')}_{number}"
         input:
-            code=TRAIN_FORMS_CODE,
+            code=closure("train-forms"),
             corpus=f"{RESULTS}/forms/{unit}/{pair}/corpus",
             data=f"{RESULTS}/forms/{unit}/{pair}/data",
         output:
@@ -112,8 +80,6 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
             ),
         log:
             f"{RESULTS}/logs/forms/{unit}/{pair}/train_{number}.log",
-        conda:
-            "../../environment.yml"
         resources:
             gpu=1,
         params:
@@ -129,7 +95,35 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
                 if word_alignment_is_known(section, pair)
                 else ""
             ),
+        message:
+            f"Train {len(cells)} translators of {unit}, {pair}, with their attention forms"
         shell:
             "replicate train-forms --data {input.data} {params.languages} {params.cells}"
             " --references {input.corpus}/test.{params.target} {params.alignment} --beam {params.beam} --words {params.words}"
-            " --architecture {params.architecture:q} --training {params.training:q} --output $(dirname {input.data}) 2>&1 | tee {log}"
+            " --architecture {params.architecture:q} --training {params.training:q} --output $(dirname {input.data}) > {log} 2>&1"
+
+
+FORM_MEASURED = {
+    unit: [
+        f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}.csv"
+        for one, section, pair, number, cells in form_jobs(FORMS)
+        for cell in cells
+        for table in ("measured", "cross_attention")
+        if one == unit
+    ]
+    for unit in FORMS
+}
+if "sentences" in FORMS:
+    FIGURES["explicit_sparse/fig27_budget"] = FORM_MEASURED["sentences"]
+    FIGURES["explicit_sparse/fig33_maps"] = FORM_MEASURED["sentences"]
+    TABLES["explicit_sparse/tables_translation"] = FORM_MEASURED["sentences"]
+    TABLES["extremely_sparse/table1_sentences"] = [
+        *FORM_MEASURED["sentences"],
+        "config/published/extremely_sparse_table1.csv",
+    ]
+if "documents" in FORMS:
+    TABLES["extremely_sparse/table2_documents"] = [
+        *FORM_MEASURED["documents"],
+        "config/published/extremely_sparse_table2.csv",
+    ]
+MEASURED += [path for paths in FORM_MEASURED.values() for path in paths]

@@ -1,18 +1,17 @@
 """The masked language model: training, perplexity, its attention graphs, and evaluation under predicted graphs."""
 
+SETTINGS = config["masked_lm"]
 MASKED_LM_LAYERS = layers("masked_lm")
 # Of the cores: a small model gains little from the others, and other jobs do.
 HALF = max(1, workflow.cores // 2)
 
 
+include: "corpus.smk"
+
+
 rule train_masked_lm:
     input:
-        code=modules(
-            "tasks/masked_lm",
-            "normalizers",
-            "masked_attention",
-            "integrations/huggingface",
-        ),
+        code=closure("train-masked-lm"),
         tokens=f"{MASKED_LM}/tokens/train.safetensors",
         tokenizer=rules.tokenize.output.tokenizer,
     output:
@@ -24,8 +23,6 @@ rule train_masked_lm:
         f"{RESULTS}/logs/masked_lm/train.log",
     # The longest chain of jobs hangs on this one.
     priority: 2
-    conda:
-        "../../environment.yml"
     threads: HALF
     resources:
         gpu=1,
@@ -33,14 +30,16 @@ rule train_masked_lm:
         model=json.dumps(SETTINGS["model"]),
         training=json.dumps(SETTINGS["training"]),
         seed=config["seed"],
+    message:
+        "Train the masked language model"
     shell:
         "replicate train-masked-lm --tokens {input.tokens} --tokenizer $(dirname {input.tokenizer})"
-        " --model {params.model:q} --training {params.training:q} --seed {params.seed} --output $(dirname {output.model}) 2>&1 | tee {log}"
+        " --model {params.model:q} --training {params.training:q} --seed {params.seed} --output $(dirname {output.model}) > {log} 2>&1"
 
 
 rule perplexity:
     input:
-        code=modules("tasks/masked_lm_evaluation", "tasks/ngram"),
+        code=closure("perplexity"),
         model=rules.train_masked_lm.output.model,
         tokenizer=rules.tokenize.output.tokenizer,
         train=f"{MASKED_LM}/tokens/train.safetensors",
@@ -59,20 +58,20 @@ rule perplexity:
         ),
     log:
         f"{RESULTS}/logs/masked_lm/perplexity.log",
-    conda:
-        "../../environment.yml"
     threads: HALF
     params:
         names=" ".join(f"--name {name}" for name in ["held-out", *SETTINGS["unseen"]]),
         masking=json.dumps(SETTINGS["evaluation"]),
+    message:
+        "Measure the perplexity of the masked language model"
     shell:
         "replicate perplexity --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --train-tokens {input.train}"
-        " $(printf ' --tokens %s' {input.tokens:q}) {params.names} --masking {params.masking:q} --output {output} 2>&1 | tee {log}"
+        " $(printf ' --tokens %s' {input.tokens:q}) {params.names} --masking {params.masking:q} --output {output} > {log} 2>&1"
 
 
 rule extract:
     input:
-        code=modules("graphs", "tasks/masked_lm_evaluation"),
+        code=closure("extract"),
         model=rules.train_masked_lm.output.model,
         tokens=f"{MASKED_LM}/tokens/{{split}}.safetensors",
     output:
@@ -82,25 +81,22 @@ rule extract:
         ),
     log:
         f"{RESULTS}/logs/masked_lm/extract/{{split}}.log",
-    conda:
-        "../../environment.yml"
     threads: HALF
     resources:
         gpu=1,
     params:
         sequences=lambda wildcards: SETTINGS["graphs"][wildcards.split],
         seed=config["seed"],
+    message:
+        "Extract attention graphs of the masked language model, {wildcards.split}"
     shell:
         "replicate extract --model $(dirname {input.model}) --tokens {input.tokens} --sequences {params.sequences}"
-        " --seed {params.seed} --output $(dirname {output.layers} | head -1) 2>&1 | tee {log}"
+        " --seed {params.seed} --output $(dirname {output.layers} | head -1) > {log} 2>&1"
 
 
 rule replace:
     input:
-        code=[
-            *modules("tasks/masked_lm_evaluation", "grids", "graph_mask", "metrics"),
-            *PREDICTORS,
-        ],
+        code=closure("replace"),
         model=rules.train_masked_lm.output.model,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
@@ -110,8 +106,6 @@ rule replace:
         f"{MASKED_LM}/replaced/seed{{seed}}.csv",
     log:
         f"{RESULTS}/logs/masked_lm/replace/seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
@@ -119,8 +113,39 @@ rule replace:
         windows=windows(SETTINGS["replaced"]["windows"]),
         global_tokens=SETTINGS["global_tokens"],
         masking=json.dumps(SETTINGS["evaluation"]),
+    message:
+        "Evaluate the masked language model under predicted graphs, seed {wildcards.seed}"
     shell:
         "replicate replace --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --tokens {input.tokens}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens}"
-        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} 2>&1 | tee {log}"
+        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} > {log} 2>&1"
+
+
+SWEEPS = measured("masked_lm", "sweep/seed{seed}.parquet")
+REPLACED = measured("masked_lm", "replaced/seed{seed}.csv")
+GRAPHS = [
+    *measured("masked_lm", "graphs/{split}/layer{layer}.safetensors"),
+    *measured("masked_lm", "projections/seed{seed}"),
+    *measured("masked_lm", "centroids/seed{seed}"),
+]
+SENTENCES = GRAPHS + measured("masked_lm", "tokens/{split}.safetensors")
+TRAINING = [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"]
+
+FIGURES["00_patterns"] = GRAPHS
+FIGURES["extremely_sparse/fig01_selection"] = SENTENCES
+FIGURES["extremely_sparse/fig02_pipeline"] = SENTENCES
+FIGURES["extremely_sparse/fig03_forms"] = SENTENCES
+FIGURES["sparsefinder/fig01_method"] = SENTENCES
+FIGURES["sparsefinder/fig04_tradeoff"] = SWEEPS + REPLACED
+FIGURES["sparsefinder/fig10_heads"] = SWEEPS
+TABLES["sparsefinder/tables_masked_lm"] = SWEEPS + GRAPHS + TRAINING
+MEASURED += SWEEPS + REPLACED
+
+
+include: "analysis.smk"
+
+
+if "blocks" in SETTINGS:
+
+    include: "blocks.smk"

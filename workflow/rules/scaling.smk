@@ -3,25 +3,11 @@
 
 rule scaling:
     input:
-        code=modules(
-            "scaling",
-            "timing",
-            "contenders",
-            "masked_attention",
-            "normalizers",
-            "entmax_rows",
-            "block_graph",
-            "chunks",
-            "predictors/blocks",
-            "masks/fixed_blocks",
-        ),
-        kernels=KERNELS,
+        code=closure("scaling"),
     output:
         f"{RESULTS}/scaling.csv",
     log:
         f"{RESULTS}/logs/scaling.log",
-    conda:
-        "../../environment.yml"
     # All of them, and so nothing runs beside what is timed.
     threads: workflow.cores
     resources:
@@ -29,5 +15,10 @@ rule scaling:
     params:
         settings=json.dumps(config["scaling"]),
         seed=config["seed"],
+    message:
+        "Time attention against its length"
     shell:
-        "replicate scaling --settings {params.settings:q} --threads {threads} --seed {params.seed} --output {output} 2>&1 | tee {log}"
+        "replicate scaling --settings {params.settings:q} --threads {threads} --seed {params.seed} --output {output} > {log} 2>&1"
+
+
+FIGURES["sparsefinder/scaling"] = [f"{RESULTS}/scaling.csv"]

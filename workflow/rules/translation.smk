@@ -14,26 +14,26 @@ wildcard_constraints:
 
 rule parallel_corpus:
     input:
-        code=modules("corpora/parallel", "corpora/translations", "corpora/sources"),
+        code=closure("parallel-corpus"),
     output:
         train=multiext(f"{PAIR}/corpus/train", ".{source}", ".{target}"),
         valid=multiext(f"{PAIR}/corpus/valid", ".{source}", ".{target}"),
         test=multiext(f"{PAIR}/corpus/test", ".{source}", ".{target}"),
     log:
         f"{MT_LOGS}/corpus.log",
-    conda:
-        "../../environment.yml"
     params:
         corpus=lambda wildcards: corpus_of(MT, wildcards),
         splits="--split train --split valid --split test",
+    message:
+        "Write or read sentences in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
-        " --language {wildcards.target} --output $(dirname {output.train[0]}) 2>&1 | tee {log}"
+        " --language {wildcards.target} --output $(dirname {output.train[0]}) > {log} 2>&1"
 
 
 rule binarize:
     input:
-        code=modules("tasks/translation/data", "corpora/subwords"),
+        code=closure("binarize"),
         corpus=rules.parallel_corpus.output,
         like=f"{PAIR}/pretraining/data/codes.bpe" if FIRST else [],
     output:
@@ -43,8 +43,6 @@ rule binarize:
         test=f"{PAIR}/data/test.{{source}}-{{target}}.{{target}}.bin",
     log:
         f"{MT_LOGS}/binarize.log",
-    conda:
-        "../../environment.yml"
     params:
         splits="--split train --split valid --split test",
         words=MT["words"],
@@ -52,28 +50,16 @@ rule binarize:
         like=lambda wildcards, input: (
             f"--like $(dirname {input.like})" if input.like else ""
         ),
+    message:
+        "Cut the sentences in {wildcards.source} and {wildcards.target} into subwords"
     shell:
         "replicate binarize --corpus $(dirname {input.corpus[0]}) --from {wildcards.source} --to {wildcards.target} {params.splits}"
-        " --words {params.words} --merges {params.merges} {params.like} --output $(dirname {output.codes}) 2>&1 | tee {log}"
+        " --words {params.words} --merges {params.merges} {params.like} --output $(dirname {output.codes}) > {log} 2>&1"
 
 
 rule train_translation:
     input:
-        code=modules(
-            "tasks/translation/training",
-            "normalizers",
-            "entmax_rows",
-            "masked_attention",
-            "integrations/control",
-            "integrations/fairseq/attention",
-            "integrations/fairseq/normalizers",
-            "integrations/fairseq/transformer",
-            "integrations/forms",
-            "predictors/draws",
-            "predictors/forms",
-            "predictors/rows",
-            "predictors/topk",
-        ),
+        code=closure("train-translation"),
         data=rules.binarize.output,
         initial=f"{PAIR}/pretraining/model/model.pt" if FIRST else [],
     output:
@@ -83,8 +69,6 @@ rule train_translation:
     log:
         f"{MT_LOGS}/train.log",
     priority: 1
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
@@ -94,10 +78,12 @@ rule train_translation:
         initial=lambda wildcards, input: (
             f"--initial {input.initial}" if input.initial else ""
         ),
+    message:
+        "Train the translator from {wildcards.source} to {wildcards.target}"
     shell:
         "replicate train-translation --data $(dirname {input.data[0]}) --from {wildcards.source} --to {wildcards.target}"
         " --architecture {params.architecture:q} --training {params.training:q} --seed {params.seed} {params.initial}"
-        " --output $(dirname {output.model}) 2>&1 | tee {log}"
+        " --output $(dirname {output.model}) > {log} 2>&1"
 
 
 if FIRST:
@@ -111,10 +97,12 @@ if FIRST:
         params:
             corpus=lambda wildcards: corpus_of(FIRST, wildcards),
             splits="--split train --split valid",
+        message:
+            "Write or read sentences in {wildcards.source} and {wildcards.target} for the first training"
 
     use rule binarize as pretraining_binarize with:
         input:
-            code=modules("tasks/translation/data", "corpora/subwords"),
+            code=rules.binarize.input.code,
             corpus=rules.pretraining_corpus.output,
             like=[],
         output:
@@ -128,6 +116,8 @@ if FIRST:
             words=MT["words"],
             merges=MT["merges"],
             like="",
+        message:
+            "Cut the sentences of the first training, {wildcards.source} to {wildcards.target}, into subwords"
 
     use rule train_translation as pretraining_train with:
         input:
@@ -145,11 +135,13 @@ if FIRST:
             training=json.dumps(FIRST["training"]),
             seed=config["seed"],
             initial="",
+        message:
+            "Train a first translator from {wildcards.source} to {wildcards.target}"
 
 
 rule extract_decoder:
     input:
-        code=modules("graphs", "tasks/translation/evaluation"),
+        code=closure("extract-decoder"),
         model=rules.train_translation.output.model,
         data=rules.binarize.output,
     output:
@@ -161,31 +153,23 @@ rule extract_decoder:
         text=f"{PAIR}/graphs/{{split}}/sentences.parquet",
     log:
         f"{MT_LOGS}/extract_{{split}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
         sentences=lambda wildcards: MT["graphs"][wildcards.split],
         shortest=MT["graphs"]["longer_than"],
         seed=config["seed"],
+    message:
+        "Extract the decoder's attention graphs, {wildcards.source} to {wildcards.target}, {wildcards.split}"
     shell:
         "replicate extract-decoder --model {input.model} --data $(dirname {input.data[0]}) --split {wildcards.split}"
         " --sentences {params.sentences} --shortest {params.shortest} --seed {params.seed}"
-        " --output $(dirname {output.text}) 2>&1 | tee {log}"
+        " --output $(dirname {output.text}) > {log} 2>&1"
 
 
 rule decode:
     input:
-        code=[
-            *modules(
-                "tasks/translation/evaluation",
-                "tasks/translation/model",
-                "tasks/translation/predicted",
-                "grids",
-            ),
-            *PREDICTORS,
-        ],
+        code=closure("decode"),
         model=rules.train_translation.output.model,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
@@ -195,8 +179,6 @@ rule decode:
         f"{PAIR}/replaced/seed{{seed}}.csv",
     log:
         f"{MT_LOGS}/decode_seed{{seed}}.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
@@ -206,17 +188,19 @@ rule decode:
         words=MT["words"],
         sentences=MT["decoding"]["sentences"],
         beam=MT["decoding"]["beam"],
+    message:
+        "Translate from {wildcards.source} to {wildcards.target} under predicted graphs, seed {wildcards.seed}"
     shell:
         "replicate decode --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
         " --sentences {params.sentences} --beam {params.beam} --words {params.words}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens} --seed {wildcards.seed}"
-        " --output {output} 2>&1 | tee {log}"
+        " --output {output} > {log} 2>&1"
 
 
 rule bleu:
     input:
-        code=modules("tasks/translation/evaluation", "tasks/translation/model"),
+        code=closure("bleu"),
         model=rules.train_translation.output.model,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
@@ -227,13 +211,41 @@ rule bleu:
         hypotheses=f"{PAIR}/hypotheses.txt",
     log:
         f"{MT_LOGS}/bleu.log",
-    conda:
-        "../../environment.yml"
     resources:
         gpu=1,
     params:
         words=MT["words"],
         beam=MT["decoding"]["beam"],
+    message:
+        "Measure the BLEU of the translator from {wildcards.source} to {wildcards.target}"
     shell:
         "replicate bleu --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
-        " --beam {params.beam} --words {params.words} --output {output.table} --hypotheses {output.hypotheses} 2>&1 | tee {log}"
+        " --beam {params.beam} --words {params.words} --output {output.table} --hypotheses {output.hypotheses} > {log} 2>&1"
+
+
+OF_PAIR = {
+    pair: [
+        *measured(f"translation/{pair}", "sweep/seed{seed}.parquet"),
+        *measured(f"translation/{pair}", "replaced/seed{seed}.csv"),
+        f"{TRANSLATION}/{pair}/bleu.csv",
+    ]
+    for pair in PAIRS
+}
+# Which pairs there are, a notebook sees from what was measured: so each one waits for all of them.
+EVERY_PAIR = [path for paths in OF_PAIR.values() for path in paths]
+
+FIGURES["sparsefinder/fig02_translation"] = EVERY_PAIR
+TABLES["sparsefinder/tables_translation"] = EVERY_PAIR
+MEASURED += EVERY_PAIR
+
+# Of one pair each: the notebook, and what it is told.
+for figure, template, told in (
+    ("fig08_heads", "fig08_heads", {"pair": min(PAIRS)}),
+    ("fig09_heads", "fig08_heads", {"pair": max(PAIRS)}),
+    ("fig03_maps", "fig03_maps", {"pair": max(PAIRS), "first": 0, "count": 2}),
+    ("fig11_maps", "fig03_maps", {"pair": min(PAIRS), "first": 0, "count": 4}),
+    ("fig12_maps", "fig03_maps", {"pair": max(PAIRS), "first": 2, "count": 4}),
+):
+    FIGURES[f"sparsefinder/{figure}"] = OF_PAIR[told["pair"]]
+    DRAWN_BY[f"sparsefinder/{figure}"] = f"sparsefinder/{template}"
+    TOLD[f"sparsefinder/{figure}"] = {"figure": figure, **told}

@@ -47,10 +47,7 @@ class LearnedEntmax(nn.Module):
 def normalizer_of(args, heads: int) -> Normalizer:
     """The normaliser of one layer that the command line names; with ``entmax_alpha`` a module of its own.
 
-    Raises
-    ------
-    ValueError
-        If alpha or k is missing or out of range, or the entmax package is asked for what it has not.
+    Raises ``ValueError`` if alpha or k is missing or out of range, or the entmax package is asked for what it has not.
     """
     name = args.attention_normalizer
     # A model that was trained before there was a choice has no such option.

@@ -92,10 +92,7 @@ class SparseTransformer(TransformerModel):
 def restrict(controls: dict[str, AttentionControl], name: str, budget: int | None) -> None:
     """Make a model attend by one of ``sparselib.predictors.FORMS``, where the paper does, for as long as it lives.
 
-    Raises
-    ------
-    ValueError
-        If the form is unknown, or the budget missing or below 1.
+    Raises ``ValueError`` if the form is unknown, or the budget missing or below 1.
     """
     if budget is None:
         raise ValueError(f"--attention-budget: the form {name} needs one, at least 1")
@@ -109,10 +106,7 @@ def restrict(controls: dict[str, AttentionControl], name: str, budget: int | Non
 def factorise(control: AttentionControl, args) -> None:
     """Make decoder self-attention follow a factorised pattern, which is causal by definition, for as long as the model lives.
 
-    Raises
-    ------
-    ValueError
-        If there is a form too, the stride is missing, or a number is out of range.
+    Raises ``ValueError`` if there is a form too, the stride is missing, or a number is out of range.
     """
     if control.mode != TokenPairs():
         raise ValueError("--factorised-pattern and --attention-form exclude each other")

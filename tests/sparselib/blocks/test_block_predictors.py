@@ -157,7 +157,7 @@ def test_refuses_values_that_are_not_finite(predictor, name, bad):
         predictor.predict(q, k)
 
 
-@pytest.mark.parametrize("lengths", [[0, 3, 3], [3, 3, 7], [3, 3]])
+@pytest.mark.parametrize("lengths", [[-1, 3, 3], [3, 3, 7], [3, 3]])
 def test_refuses_wrong_lengths(predictor, lengths):
     with pytest.raises(ValueError, match="lengths"):
         predictor.predict(torch.zeros(3, 2, 6, 4), torch.zeros(3, 2, 6, 4), lengths=lengths)
@@ -188,3 +188,10 @@ def test_bad_arguments_are_named(make, name):
 def test_centroids_must_match_heads_and_dimension(shape):
     with pytest.raises(ValueError, match="centroids"):
         ClusteredBlocks(torch.ones(shape), 2).predict(torch.zeros(3, 2, 6, 4), torch.zeros(3, 2, 6, 4))
+
+
+def test_a_sentence_without_blocks_has_none(predictor):
+    q, k = drawn(2, 3, 2, 6, 4)
+    found = predictor.predict(q, k, lengths=[0, 6, 4])
+    assert (found[0] == 6).all()
+    assert (found[1] < 6).any()

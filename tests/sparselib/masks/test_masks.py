@@ -8,7 +8,6 @@ import pkgutil
 
 import pytest
 import torch
-from drawing import drawn_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +23,11 @@ def looped(n, allowed):
         for j in range(n):
             table[i, j] = allowed(i, j)
     return table
+
+
+def two_steps(second, first):
+    """The query attends by `second` to some position that attends by `first` to the key."""
+    return second.float() @ first.float() > 0
 
 
 def dense(pattern, n):
@@ -96,17 +100,9 @@ def test_two_steps_of_a_factorised_pattern_reach_every_earlier_position(n, strid
     summary = data.draw(st.integers(1, stride))
     triangle = torch.ones(n, n, dtype=torch.bool).tril()
     near, far = (dense(part, n) for part in masks.strided_parts(stride))
-    assert torch.equal(masks.two_steps(far, near), triangle)
+    assert torch.equal(two_steps(far, near), triangle)
     near, far = (dense(part, n) for part in masks.fixed_parts(stride, summary))
-    assert torch.equal(masks.two_steps(far, near) | near, triangle)
-
-
-@given(n=st.integers(1, 8), seed=st.integers(0, 99))
-@settings(deadline=None)
-def test_two_steps_go_through_some_position(n, seed):
-    second, first = drawn_mask(2, n, n, density=0.3, seed=seed)
-    expected = looped(n, lambda i, j: any(second[i, a] and first[a, j] for a in range(n)))
-    assert torch.equal(masks.two_steps(second, first), expected)
+    assert torch.equal(two_steps(far, near) | near, triangle)
 
 
 @given(n=st.integers(1, 30), stride=st.integers(1, 7), how=st.sampled_from(sorted(masks.HEAD_COMBINATIONS)))
@@ -116,7 +112,7 @@ def test_two_layers_reach_every_earlier_position_however_heads_are_combined(n, s
     triangle = torch.ones(n, n, dtype=torch.bool).tril()
     for parts in (masks.strided_parts(stride), masks.fixed_parts(stride, 1)):
         layers = [masks.to_dense(masks.combined(parts, how, layer), 1, 2, n)[0].any(0) for layer in range(2)]
-        reached = masks.two_steps(layers[1] | torch.eye(n, dtype=torch.bool), layers[0])
+        reached = two_steps(layers[1] | torch.eye(n, dtype=torch.bool), layers[0])
         assert torch.equal(reached, triangle)
 
 
@@ -139,7 +135,7 @@ def test_heads_combine_in_three_ways(parts):
 
 def test_fixed_pattern_misses_its_own_block_without_the_direct_step():
     near, far = (dense(part, 16) for part in masks.fixed_parts(4, 1))
-    assert not torch.equal(masks.two_steps(far, near), torch.ones(16, 16, dtype=torch.bool).tril())
+    assert not torch.equal(two_steps(far, near), torch.ones(16, 16, dtype=torch.bool).tril())
 
 
 def test_strided_parts_have_their_sizes_and_hold_the_query_itself():
@@ -185,7 +181,7 @@ MODULES = [f"sparselib.masks.{module.name}" for module in pkgutil.iter_modules(m
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run_and_no_public_function_lacks_one(name):
     module = importlib.import_module(name)
-    assert doctest.testmod(module).failed == 0
+    assert doctest.testmod(module, extraglobs={"masks": masks, "torch": torch}).failed == 0
     functions = {
         x: f for x, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == name and x[0] != "_"
     }

@@ -1,5 +1,6 @@
 """Random patterns: their fixed part, the number and the distribution of the draws, and the seed."""
 
+import itertools
 import math
 import random
 from types import SimpleNamespace
@@ -236,3 +237,28 @@ def test_flex_attention_reads_the_draws(name):
 def test_errors_name_the_argument(build, named):
     with pytest.raises(ValueError, match=named):
         build()
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sentence_that_grows_keeps_its_global_tokens_but_those_that_a_new_one_displaces(count, seed):
+    """So that beam search, which asks for one prefix after the other, does not draw new ones at every step."""
+
+    def drawn(n):
+        rows = masks.to_dense(masks.longformer(count, [n], generator(seed)), 1, 1, n)[0, 0]
+        return {i for i in range(n) if rows[i].all()}
+
+    globals_of = [drawn(n) for n in range(count + 2, 40)]
+    for n, (before, after) in enumerate(itertools.pairwise(globals_of), start=count + 2):
+        assert len(before) == count
+        assert after <= before | {n}
+    assert count == 0 or globals_of[0] != globals_of[-1]  # a new one does displace an old one, now and then
+
+
+def test_longformers_positions_are_uniform():
+    chosen = torch.zeros(12)
+    for seed in range(2000):
+        rows = masks.to_dense(masks.longformer(3, [12], generator(seed)), 1, 1, 12)[0, 0]
+        chosen += rows.all(-1)
+    assert chosen.sum() == 3 * 2000
+    assert (chosen / 500 - 1).abs().max() < 0.15  # five standard deviations

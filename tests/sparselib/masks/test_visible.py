@@ -6,7 +6,7 @@ from sparselib.masks import visible_pairs
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("lengths", [None, [1, 4, 6]])
+@pytest.mark.parametrize("lengths", [None, [0, 4, 6]])
 def test_equals_its_loop(lengths, causal):
     visible = visible_pairs(3, 6, 6, lengths, causal)
     assert visible.shape == (3, 1, 6, 6)
@@ -16,8 +16,8 @@ def test_equals_its_loop(lengths, causal):
                 assert visible[b, 0, i, j] == (i < length and j < length and (j <= i or not causal))
 
 
-@pytest.mark.parametrize("lengths", [[0, 3], [3, 7], [3], [[3, 3]], [3.0, 3.0], []])
-def test_lengths_must_be_one_integer_in_1_to_n_per_sentence(lengths):
+@pytest.mark.parametrize("lengths", [[-1, 3], [3, 7], [3], [[3, 3]], [3.0, 3.0], []])
+def test_lengths_must_be_one_integer_in_0_to_n_per_sentence(lengths):
     with pytest.raises(ValueError, match="lengths"):
         visible_pairs(2, 6, 6, lengths)
 

@@ -8,7 +8,6 @@ import pytest
 import torch
 from drawing import drawn, drawn_in_turn
 
-from sparselib import masks
 from sparselib.forms import FORMS, form
 from sparselib.predictors import (
     BigBird,
@@ -18,7 +17,6 @@ from sparselib.predictors import (
     Hashing,
     Longformer,
     Nothing,
-    Pattern,
     Quantization,
     Routing,
     TopK,
@@ -38,7 +36,6 @@ PREDICTORS = {
     "routing, one": Routing(centers(), membership="one"),
     "hashing": Hashing(6, rounds=2),
     "topk": TopK(3),
-    "pattern": Pattern(lambda lengths, heads: masks.strided(3)),
     "nothing": Nothing(),
     "longformer": Longformer(2),
     "bigbird": BigBird(2),
@@ -122,7 +119,7 @@ def test_refuses_values_that_are_not_finite(predictor, name, bad):
         predictor.predict(q, k)
 
 
-@pytest.mark.parametrize("lengths", [[0, 3, 3], [3, 3, 7], [3, 3]])
+@pytest.mark.parametrize("lengths", [[-1, 3, 3], [3, 3, 7], [3, 3]])
 def test_refuses_wrong_lengths(predictor, lengths):
     with pytest.raises(ValueError, match="lengths"):
         predictor.predict(*queries_and_keys(6), lengths=lengths)
@@ -140,3 +137,13 @@ def test_refuses_mismatched_shapes(predictor, shape):
 def test_centroids_must_match_heads_and_dimension(make, shape):
     with pytest.raises(ValueError, match="centroids"):
         make(torch.ones(shape)).predict(*queries_and_keys(6))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_sentence_of_length_0_has_no_pair_and_changes_no_other(predictor, causal):
+    q, k = queries_and_keys(6)
+    found = predictor.predict(q, k, lengths=[0, 6, 4], causal=causal)
+    assert not found[0].any()
+    # Draws of a batch may depend on which sentences are in it, but not on what stands in the empty one.
+    other = predictor.predict(q.index_fill(0, torch.tensor([0]), 7.0), k, lengths=[0, 6, 4], causal=causal)
+    assert torch.equal(found, other)

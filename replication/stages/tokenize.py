@@ -1,37 +1,9 @@
-"""Stages from a corpus to blocks of subword ids."""
+"""From a corpus to blocks of subword ids."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from replication.stages.options import json_object, stage
-
-SPLITS = ("train", "valid", "test")
-
-
-def register(app: typer.Typer) -> None:
-    app.command("corpus")(stage(corpus))
-    app.command("tokenize")(stage(tokenize))
-
-
-def corpus(
-    source: Annotated[dict, typer.Option(parser=json_object, help='{"source": "grammar" | "folder" | "hub", ...}')],
-    split: Annotated[list[str], typer.Option(help="repeat for several splits")],
-    output: Annotated[Path, typer.Option(help="folder for one parquet file per split")],
-    tag: Annotated[list[str] | None, typer.Option(help="splits to tag where they have no gold tags")] = None,
-) -> None:
-    """Write or read a corpus: documents, sentences, words, and their annotation where there is any."""
-    from replication.corpora.sources import read_splits
-    from replication.corpora.table import write_documents
-
-    for name, documents in read_splits(source, split).items():
-        tag_source = "gold"
-        if name in (tag or []):
-            from replication.corpora.tagging import with_tags
-
-            documents, tag_source = with_tags(documents)
-        write_documents(output / f"{name}.parquet", documents, tag_source)
 
 
 def tokenize(

@@ -5,17 +5,13 @@ from typing import Annotated
 
 import typer
 
-from replication.stages.options import stage
-
-
-def register(app: typer.Typer) -> None:
-    app.command("claims")(stage(claims))
+from replication.stages.options import Output
 
 
 def claims(
     published: Annotated[Path, typer.Option(help="CSV: id, section, statement, value, tolerance, notebook")],
     results: Annotated[Path, typer.Option(help="folder of a profile's results, with a folder per task")],
-    output: Annotated[Path, typer.Option()],
+    output: Output,
     at_paper_scale: Annotated[bool, typer.Option("--at-paper-scale", help="compare with printed numbers too")] = False,
 ) -> None:
     """Test what the papers claim on what was measured."""

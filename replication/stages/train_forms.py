@@ -5,12 +5,18 @@ from typing import Annotated
 
 import typer
 
-from replication.stages.options import json_object, stage
-from replication.stages.translation import Data, References, Source, Target, Words
-
-
-def register(app: typer.Typer) -> None:
-    app.command("train-forms")(stage(train_forms))
+from replication.stages.options import (
+    Architecture,
+    BatchTokens,
+    Beam,
+    Data,
+    References,
+    Source,
+    Target,
+    Training,
+    Words,
+    json_object,
+)
 
 
 def train_forms(
@@ -18,8 +24,8 @@ def train_forms(
     source: Source,
     target: Target,
     references: References,
-    architecture: Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of the model")],
-    training: Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of training")],
+    architecture: Architecture,
+    training: Training,
     cell: Annotated[
         list[dict],
         typer.Option(
@@ -28,12 +34,12 @@ def train_forms(
             "Full (budget: null), Block, Window, Dilated, Global, Random, BigBird, Top-k and Top-k OOW",
         ),
     ],
-    beam: Annotated[int, typer.Option()],
+    beam: Beam,
     words: Words,
     output: Annotated[Path, typer.Option(help="folder for those of the models and their measures")],
     alignment: Annotated[Path | None, typer.Option(help="gold word alignment of the test set, 0-0 1-2 a line")] = None,
     split: Annotated[str, typer.Option(help="what is measured on")] = "test",
-    batch_tokens: Annotated[int, typer.Option()] = 4000,
+    batch_tokens: BatchTokens = 4000,
 ) -> None:
     """Train translators that attend by one form each, and measure their BLEU, as trained and attending fully."""
     import time

@@ -1,0 +1,48 @@
+"""The masked language model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.stages.options import Seed, Tokenizer, json_object
+
+
+def train_masked_lm(
+    tokens: Annotated[Path, typer.Option(help="training sequences")],
+    tokenizer: Tokenizer,
+    model: Annotated[dict, typer.Option(parser=json_object, help='{"pretrained": name} or sizes of a RobertaConfig')],
+    training: Annotated[dict, typer.Option(parser=json_object, help="mask_probability, and TrainingArguments")],
+    seed: Seed,
+    output: Annotated[Path, typer.Option(help="folder for the model and its training log")],
+) -> None:
+    """Train an entmax RoBERTa, from random weights or from a pretrained checkpoint."""
+    import pandas as pd
+
+    from replication.corpora.blocks import KIND
+    from replication.corpora.tokens import load_tokenizer
+    from replication.masked_lm.model import build_model, load_model
+    from replication.masked_lm.training import train
+    from replication.storage import provenance, read_tensors, write_json, write_table
+
+    input_ids = read_tensors(tokens, kind=KIND)["input_ids"]
+    loaded = load_tokenizer(tokenizer)
+    if "pretrained" in model:
+        network = load_model(model["pretrained"])
+    else:
+        network = build_model(loaded, input_ids.shape[1], seed, **model)
+    log = train(network, loaded, input_ids, output, seed=seed, **training)
+    steps = pd.DataFrame([entry for entry in log if "loss" in entry])
+    write_table(output / "training.csv", steps[["step", "epoch", "learning_rate", "loss"]])
+    summary = {
+        "model": model,
+        "architecture": {
+            key: value for key, value in network.config.to_dict().items() if isinstance(value, int | float)
+        },
+        "training": training,
+        "seed": seed,
+        "sequences": len(input_ids),
+        "length": input_ids.shape[1],
+        "train_runtime": log[-1]["train_runtime"],
+    }
+    write_json(output / "training.json", summary | provenance())

@@ -1,0 +1,50 @@
+"""Snakemake's plan of the demo in the folder where this runs, as JSON: of everything, or after an edit of each file named."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from snakemake.api import SnakemakeApi
+from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
+
+
+def dag():
+    settings = {"resource_settings": ResourceSettings(cores=2), "config_settings": ConfigSettings()}
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        workflow = api.workflow(**settings, snakefile=Path("Snakefile"))
+        workflow.dag().execute_workflow(executor="dryrun")
+        return workflow._workflow.dag
+
+
+def name(job) -> str:
+    return " ".join([job.rule.name, *(f"{key}={value}" for key, value in job.wildcards.items())])
+
+
+def everything() -> dict[str, dict]:
+    found = dag()
+    return {
+        name(job): {
+            "command": job.shellcmd,
+            "input": sorted(map(str, job.input)),
+            "output": sorted(map(str, job.output)),
+            "folders": sorted(str(path) for path in job.output if path.is_directory),
+            "needs": sorted(map(name, found.dependencies[job])),
+        }
+        for job in found.jobs
+    }
+
+
+def after_an_edit(path: Path) -> list[str]:
+    text, times = path.read_bytes(), path.stat()
+    path.write_bytes(text + b"\n# edited\n")
+    try:
+        return sorted(map(name, dag().needrun_jobs(exclude_finished=False)))
+    finally:
+        path.write_bytes(text)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+if __name__ == "__main__":
+    files = sys.argv[1:]
+    print(json.dumps({file: after_an_edit(Path(file)) for file in files} if files else everything()))

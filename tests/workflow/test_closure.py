@@ -1,0 +1,131 @@
+"""A result is made anew when anything that its process imports has changed, and when nothing else has."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replication.paths import ROOT
+from replication.stages import STAGES
+from workflow import closure as closures
+from workflow.closure import LOCK, closure, notebook_closure
+
+HERE = Path(__file__).parent
+PACKAGES = ("kernels", "replication", "sparselib")
+MODULES = sorted(str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+# An edit of each of them takes a plan, a second each.
+EDITED = [LOCK, *MODULES[::5]]
+
+
+def output_of(script: str, *arguments: str, folder: Path = ROOT) -> str:
+    command = [sys.executable, str(folder / "tests/workflow" / script), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("stage", ["corpus", "sweep", "time-blocks", "train-forms", "claims"])
+def test_the_closure_of_a_stage_is_what_a_process_reads(stage):
+    """Every function-level import included, as if all of them ran."""
+    assert stage.replace("-", "_") in STAGES
+    read = output_of("imports.py", f"import replication.stages.{stage.replace('-', '_')}").split()
+    assert sorted([LOCK, *read]) == sorted(closure(stage))
+
+
+@pytest.mark.parametrize("name", ["00_patterns", "sparsefinder/fig05_coreference"])
+def test_the_closure_of_a_notebook_is_what_its_kernel_reads(name):
+    path = f"notebooks/{name}.ipynb"
+    cells = ["".join(cell["source"]) for cell in json.loads((ROOT / path).read_text())["cells"] if "outputs" in cell]
+    statements = [
+        node for cell in cells for node in ast.parse(cell).body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    read = output_of("imports.py", "\n".join(map(ast.unparse, statements))).split()
+    assert sorted([LOCK, *read]) == sorted(notebook_closure(path))
+
+
+def test_a_command_imports_its_own_stage_only():
+    ask = "typer.main.get_command(app).get_command(None, 'sweep')"
+    script = f"import sys, typer; from replication.stages import app; {ask}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    stages = {name for name in loaded.split() if name.startswith("replication.stages.")}
+    assert stages == {f"replication.stages.{name}" for name in ("layers", "options", "sweep")}
+
+
+def test_a_name_that_a_package_imports_on_demand_is_followed():
+    assert "sparselib/dense_attention.py" in closures.files(["sparselib.attention"])
+    assert "sparselib/dense_attention.py" not in closures.files(["sparselib.pareto_front"])
+
+
+def test_what_is_imported_by_path_exists():
+    for importer, imported in closures.BY_PATH.items():
+        assert closures.file_of(importer)
+        assert closures.file_of(imported)
+
+
+def test_no_import_is_hidden():
+    """From the source; but for what two packages import on demand, the library's names and the stages."""
+    hidden = {
+        path for path in MODULES if re.search(r"import_module|__import__|runpy|exec\(", (ROOT / path).read_text())
+    }
+    assert hidden == {"replication/stages/__init__.py", "sparselib/__init__.py"}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    """A copy of the repository in which Snakemake believes that the demo has run."""
+    at = tmp_path_factory.mktemp("finished")
+    kept = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for name in filter(None, kept.stdout.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith("reported/"):
+            (at / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, at / name)
+    for job in json.loads(output_of("plans.py", folder=at)).values():
+        for path in job["output"]:
+            (at / path).parent.mkdir(parents=True, exist_ok=True)
+            (at / path).mkdir() if path in job["folders"] else (at / path).touch()
+    touch = [sys.executable, "-m", "snakemake", "--touch", "--forceall", "--cores", "1", "--quiet", "all"]
+    subprocess.run(touch, cwd=at, capture_output=True, check=True)
+    return at
+
+
+@pytest.fixture(scope="module")
+def jobs(finished) -> dict[str, dict]:
+    return json.loads(output_of("plans.py", folder=finished))
+
+
+def code_of(command: str | None) -> list[str]:
+    """What the process that a job starts depends on."""
+    if command is None:
+        return []
+    stage = re.match(r"replicate ([a-z-]+) ", command)
+    return closure(stage[1]) if stage else notebook_closure(re.match(r"papermill .*?(notebooks/\S+) ", command)[1])
+
+
+def stale(jobs: dict[str, dict], file: str) -> set[str]:
+    """Jobs whose process imports the file, and all that need what they make."""
+    found = {name for name, job in jobs.items() if file in code_of(job["command"])}
+    while more := {name for name, job in jobs.items() if found & {*job["needs"]}} - found:
+        found |= more
+    return found
+
+
+def test_a_job_depends_on_what_its_process_imports(jobs):
+    assert len(jobs) > 100
+    for name, job in jobs.items():
+        code = [path for path in job["input"] if path == LOCK or path.startswith(PACKAGES)]
+        assert code == sorted(code_of(job["command"])), name
+
+
+def test_an_edit_plans_what_imports_the_file_and_what_follows_from_it(finished, jobs):
+    plans = json.loads(output_of("plans.py", *EDITED, folder=finished))
+    assert {file: set(plan) for file, plan in plans.items()} == {file: stale(jobs, file) for file in EDITED}
+    assert plans[LOCK] == sorted(jobs)
+    assert len({len(plan) for plan in plans.values()}) > 5  # not all or nothing

@@ -1,0 +1,92 @@
+"""Files of this repository that a process reads when it imports a module: what its results depend on besides their inputs.
+
+Read off the source: imports at the top of a module and inside its functions, and the ``__init__`` files of the packages on the
+way with theirs. Not those for type checkers, which never run.
+"""
+
+import ast
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.util import resolve_name
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("replication", "sparselib")
+#: The versions of everything else.
+LOCK = "requirements.lock"
+#: fairseq imports this package by the path of its folder.
+BY_PATH = {"sparselib.integrations.fairseq.commands": "sparselib.integrations.fairseq.user_dir.sparselib_fairseq"}
+
+
+def closure(command: str) -> list[str]:
+    """What ``replicate <command>`` depends on, as paths from the root of the repository."""
+    return files([f"replication.stages.{command.replace('-', '_')}"])
+
+
+def notebook_closure(path: str) -> list[str]:
+    """What the cells of a notebook depend on."""
+    cells = json.loads((ROOT / path).read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    return files(name for cell in code for name in imported(ast.parse(cell)))
+
+
+def files(names: Iterable[str]) -> list[str]:
+    """The lock, and the files of the modules that importing these ones imports."""
+    found, waiting = set(), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name.split(".")[0] in PACKAGES:
+            found.add(name)
+            waiting += [name.rpartition(".")[0], *imported_by(name)]
+    return [LOCK, *sorted(str(path) for path in map(file_of, found) if path)]
+
+
+@cache
+def file_of(name: str) -> Path | None:
+    """Where a module lies, from the root; None if there is no such module, or it is a folder without a file of its own."""
+    path = Path(*name.split("."))
+    if path.parts[:2] == ("sparselib", "kernels") and len(path.parts) > 2:
+        path = Path(*path.parts[1:])  # sparselib/kernels.py has its submodules there
+    return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if (ROOT / file).exists()), None)
+
+
+@cache
+def imported_by(name: str) -> list[str]:
+    """What a module imports, by full names, of which some are functions and classes of a module."""
+    path = file_of(name)
+    if path is None:
+        package, _, attribute = name.rpartition(".")
+        return [f"{package}.{module}" for module in on_demand(package).get(attribute, ())]
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    by_path = [BY_PATH[name]] if name in BY_PATH else []
+    return [*imported(parsed(path), package), *by_path]
+
+
+@cache
+def on_demand(package: str) -> dict[str, tuple[str]]:
+    """Names that a package's ``__getattr__`` takes from its modules: its ``_MODULES``."""
+    path = file_of(package)
+    for statement in parsed(path).body if path else ():
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "_MODULES":
+            return {name: (module or name,) for name, module in ast.literal_eval(statement.value).items()}
+    return {}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_bytes())
+
+
+def imported(node: ast.AST, package: str = "") -> Iterator[str]:
+    """Full names of what a piece of code of this package imports."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (name.name for name in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            module = resolve_name("." * child.level + (child.module or ""), package)
+            yield from (f"{module}.{name.name}" for name in child.names)
+        elif isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):  # no expression holds an import
+            yield from imported(child, package)
