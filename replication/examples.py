@@ -61,7 +61,10 @@ class Example:
 def read_example(folder: Path, layer: int, index: int, split: str = "valid", seed: int = 0) -> Example:
     """Sequence number ``index`` of a layer's graphs, with the students of ``seed``; ``folder`` is that of the masked LM.
 
-    Raises ``FileNotFoundError`` or ``FormatError`` if a file of the workflow is missing or is not what it should be.
+    Raises
+    ------
+    FileNotFoundError, FormatError
+        If a file of the workflow is missing, or is not what it should be.
     """
     tokens = read_tensors(folder / "tokens" / f"{split}.safetensors", kind=KIND)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer" / "tokenizer.json"))
@@ -111,7 +114,10 @@ def least_focused(weights: Tensor, kept: Tensor, width: int) -> tuple[int, int]:
 
     Only rows that can be drawn are considered: those whose position and kept keys lie within ``width`` positions.
 
-    Raises ``ValueError`` if no row is one.
+    Raises
+    ------
+    ValueError
+        If no row is one.
     """
     count = weights.shape[-1]
     own_too = kept | torch.eye(count, dtype=torch.bool)

@@ -46,7 +46,10 @@ POINT = ["seed", "method", "setting", "window"]
 def read_sweep(folder: Path) -> pd.DataFrame:
     """The recall sweep of every seed: a row per layer, method, setting, window and head.
 
-    Raises ``FileNotFoundError`` if there is none.
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
     """
     paths = sorted((folder / "sweep").glob("seed*.parquet"))
     if not paths:
@@ -82,7 +85,12 @@ def _read_sizes(folder: Path, name: str) -> pd.DataFrame:
 def read_forms(folder: Path) -> pd.DataFrame:
     """BLEU of every trained attention form: ``form, budget`` (NaN: Full), ``seed, tested_with, bleu, attended_<place>``.
 
-    ``folder`` is that of a language pair. Raises ``FileNotFoundError`` if there is none.
+    ``folder`` is that of a language pair.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
     """
     return _read_cells(folder, "measured.csv")
 
@@ -119,8 +127,12 @@ def by_budget(forms: pd.DataFrame, measure: str = "bleu") -> pd.DataFrame:
 def read_characters(folder: Path, name: str) -> pd.DataFrame:
     """``measured.csv`` or ``log.csv`` of every character model, with ``corpus``, ``model`` and ``seed`` as first columns.
 
-    Models come in the order of :data:`CHARACTER_MODELS`, corpora and seeds in that of their names. Raises ``FileNotFoundError``
-    if there is none.
+    Models come in the order of :data:`CHARACTER_MODELS`, corpora and seeds in that of their names.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
     """
     tables = []
     for model in CHARACTER_MODELS:
@@ -169,7 +181,7 @@ def span_at(log: pd.DataFrame, bits: float) -> float:
         return math.nan
     after = reached[0]
     lines = log.iloc[max(0, after - 1) : after + 1]
-    # np.interp wants rising abscissae, and bits fall here: the line before is above `bits`, the line after is not.
+    # np.interp wants rising abscissae, and bits fall here: the line before is above ``bits``, the line after is not.
     return float(np.interp(-bits, -lines["valid_bits"], lines["mean_span"]))
 
 
@@ -202,7 +214,12 @@ def front(points: pd.DataFrame, score: str) -> pd.DataFrame:
 def hypervolume(sparsity: ArrayLike, score: ArrayLike, reference: tuple[float, float] = (0.0, 0.0)) -> float:
     """Area above ``reference`` (sparsity, score) that points ``[N]``, ``[N]`` dominate.
 
-    A point below the reference in either adds nothing. Raises ``ValueError`` as :func:`sparselib.pareto_front` does.
+    A point below the reference in either adds nothing.
+
+    Raises
+    ------
+    ValueError
+        As :func:`sparselib.pareto_front` does.
     """
     front = pareto_front(sparsity, score)
     width, height = (

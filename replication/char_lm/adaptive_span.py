@@ -114,7 +114,8 @@ class SpanAttention(nn.Module):
 
     def forward(self, hidden: Tensor, context: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         # Further back than the longest span every mask is 0, so leaving those keys out changes nothing but the time.
-        keys = min(context.shape[1], self._reach() + hidden.shape[1])
+        reach = min(self.maximal_span, math.ceil(self.spans().max().item() + self.ramp))
+        keys = min(context.shape[1], reach + hidden.shape[1])
         q, k, v = self.project(hidden, context[:, -keys:])
         distance = distances(q.shape[2], keys, q.device)
         mask = span_mask(distance.clamp_min(0), self.spans()[:, None, None], self.ramp)
@@ -125,9 +126,6 @@ class SpanAttention(nn.Module):
         kept = kept_by(self.form, q, k, visible[None], scores, first=context.shape[1] - keys)
         weights = weights_of(scores, kept, self.normalizer)
         return self.project.merge(weights @ v), weights
-
-    def _reach(self) -> int:
-        return min(self.maximal_span, math.ceil(self.spans().max().item() + self.ramp))
 
 
 def span_mask(distance: Tensor, span: Tensor, ramp: int) -> Tensor:

@@ -123,9 +123,9 @@ def kept_by(form: RowWise, q: Tensor, k: Tensor, visible: Tensor, scores: Tensor
     Positions count from the oldest one in memory; ``first`` is that of the first key. ``visible`` and what is returned
     broadcast to ``[B, H, Q, K]``.
     """
-    of = torch.arange(first, first + k.shape[2], device=k.device)[None, None, None]
-    at = of[..., k.shape[2] - q.shape[2] :].mT
-    return form.pairs(Rows(q.detach(), k.detach(), visible, at, of, causal=True, scores=scores.detach()))
+    of_keys = torch.arange(first, first + k.shape[2], device=k.device)[None, None, None]
+    of_queries = of_keys[..., k.shape[2] - q.shape[2] :].mT
+    return form.pairs(Rows(q.detach(), k.detach(), visible, of_queries, of_keys, causal=True, scores=scores.detach()))
 
 
 def distances(queries: int, keys: int, device: torch.device) -> Tensor:

@@ -39,8 +39,8 @@ def _better_than(rival: str, nats: pd.DataFrame) -> Finding:
     """Both versions have fewer nats with few blocks than the rival with many, for every seed."""
     few = nats[[(method, FEW) for method in SPARSEFINDER]].max(axis=1)
     margin = nats[rival, MANY] - few
-    each = ", ".join(f"{method} {spread(nats[method, FEW])}" for method in SPARSEFINDER)
-    numbers = f"nats at K = {FEW}: {each}; {rival} at K = {MANY}: {spread(nats[rival, MANY])}"
+    in_words = ", ".join(f"{method} {spread(nats[method, FEW])}" for method in SPARSEFINDER)
+    numbers = f"nats at K = {FEW}: {in_words}; {rival} at K = {MANY}: {spread(nats[rival, MANY])}"
     return Finding(bool((margin > 0).all()), margin.tolist(), numbers)
 
 
@@ -63,9 +63,9 @@ def _(nats: pd.DataFrame, seconds: pd.DataFrame) -> Finding:
     mean = seconds.mean()
     slower = max(mean[method, FEW] for method in SPARSEFINDER)
     ratio = mean[[("bigbird", MANY), ("bigbird-softmax", MANY)]].min() / slower
-    each = ", ".join(f"{method} {1e3 * mean[method, FEW]:.2f}" for method in SPARSEFINDER)
+    in_words = ", ".join(f"{method} {1e3 * mean[method, FEW]:.2f}" for method in SPARSEFINDER)
     numbers = (
-        f"ms per sequence at K = {FEW}: {each}; BigBird at K = {MANY}: "
+        f"ms per sequence at K = {FEW}: {in_words}; BigBird at K = {MANY}: "
         f"{1e3 * mean['bigbird-softmax', MANY]:.2f} (softmax), {1e3 * mean['bigbird', MANY]:.2f} (entmax)"
     )
     return Finding(bool(ratio > 1), [ratio], numbers)
@@ -93,5 +93,5 @@ def _(folder: Path) -> Finding | None:
     slowest = largest.groupby("block_size")["model_seconds"].max()
     ratio = (full / slowest).dropna()
     tokens, device = timed["length"].iloc[0], timed["device"].iloc[0]
-    each = ", ".join(f"{value:.2f} times as fast at block size {size}" for size, value in ratio.items())
-    return Finding(bool((ratio > 1).all()), ratio.tolist(), f"{each}; {tokens} tokens, {device}")
+    in_words = ", ".join(f"{value:.2f} times as fast at block size {size}" for size, value in ratio.items())
+    return Finding(bool((ratio > 1).all()), ratio.tolist(), f"{in_words}; {tokens} tokens, {device}")

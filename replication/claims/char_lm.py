@@ -54,10 +54,10 @@ def _gain(table: pd.DataFrame, worse: str, better: str) -> tuple[pd.Series, pd.S
     """Bits that ``better`` is below ``worse``, and its share of the positions of ``worse``, both ``[seed]``; both in words."""
     wide = table.pivot(index="seed", columns="model", values=["bits_per_character", "attended_positions"])
     bits, positions = wide["bits_per_character"], wide["attended_positions"]
-    each = ", ".join(
+    in_words = ", ".join(
         f"{name} {_spread(bits[name])} bits at {positions[name].mean():.1f} positions" for name in (worse, better)
     )
-    return bits[worse] - bits[better], positions[better] / positions[worse], each
+    return bits[worse] - bits[better], positions[better] / positions[worse], in_words
 
 
 @_claim("clm-xl-beats-block")
@@ -122,8 +122,8 @@ def _(table: pd.DataFrame) -> Finding:
 
 def _last_level(spans: pd.DataFrame) -> str:
     bits = spans.columns[-1]
-    each = ", ".join(f"{name} {_spread(spans.loc[name, bits])}" for name in SPAN_MODELS)
-    return f"mean span at {bits} bits: {each}"
+    in_words = ", ".join(f"{name} {_spread(spans.loc[name, bits])}" for name in SPAN_MODELS)
+    return f"mean span at {bits} bits: {in_words}"
 
 
 def _bits(corpus: str) -> Test:

@@ -33,18 +33,20 @@ def _measured(test: Callable[[pd.DataFrame], Finding]) -> Test:
 def _times_as_fast(column: str, rival: str, least: float, table: pd.DataFrame) -> Finding:
     """Top-k's speed is at least so many times that of the rival's faster implementation."""
     ratio = table.loc["topk", column].item() / table.loc[rival, column]
-    each = ", ".join(f"{value:.2f} times {whose}'s" for whose, value in ratio.items())
+    in_words = ", ".join(f"{value:.2f} times {whose}'s" for whose, value in ratio.items())
     softmax = table.loc["softmax", column].item() / table.loc["topk", column].item()
-    numbers = f"top-k is {each} {rival}; softmax {softmax:.2f} times top-k"
+    numbers = f"top-k is {in_words} {rival}; softmax {softmax:.2f} times top-k"
     return Finding(bool(ratio.min() >= least), [ratio.min()], numbers)
 
 
 def _bleu(table: pd.DataFrame) -> Finding:
     """Top-k's BLEU is at least that of every other sparse attention, in the better of its implementations."""
     own, others = table.loc["topk", "bleu"].item(), table["bleu"].loc[RIVALS]
-    each = ", ".join(f"{name} ({whose}) {value:.2f}" for (name, whose), value in others.items())
+    in_words = ", ".join(f"{name} ({whose}) {value:.2f}" for (name, whose), value in others.items())
     softmax = table.loc["softmax", "bleu"].item()
-    return Finding(bool(own >= others.max()), [own - others.max()], f"top-k {own:.2f}; {each}; softmax {softmax:.2f}")
+    return Finding(
+        bool(own >= others.max()), [own - others.max()], f"top-k {own:.2f}; {in_words}; softmax {softmax:.2f}"
+    )
 
 
 TESTS |= {

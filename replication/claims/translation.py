@@ -108,9 +108,9 @@ def _at_gold_sparsity(folder: Path) -> Finding:
     near = points[points["method"].isin(SPARSEFINDER) & (points["sparsity"] >= AROUND * gold)]
     loss = near.groupby(["seed", "method"])["loss"].min().unstack("method").reindex(columns=SPARSEFINDER)
     worst = loss.max(axis=1, skipna=False)
-    each = ", ".join(f"{method} {spread(loss[method])}" for method in SPARSEFINDER)
+    in_words = ", ".join(f"{method} {spread(loss[method])}" for method in SPARSEFINDER)
     return Finding(
-        bool((worst <= CLOSE).all()), worst.tolist(), f"BLEU lost at sparsity >= {AROUND * gold:.3f}: {each}"
+        bool((worst <= CLOSE).all()), worst.tolist(), f"BLEU lost at sparsity >= {AROUND * gold:.3f}: {in_words}"
     )
 
 

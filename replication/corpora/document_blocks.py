@@ -30,11 +30,11 @@ def join_blocks(lines: dict[str, list[str]], documents: list[int], words: int) -
 def _blocks(lines: dict[str, list[str]], documents: list[int], words: int) -> Iterator[slice]:
     start, length = 0, dict.fromkeys(lines, 0)
     for place, document in enumerate(documents):
-        more = {language: len(text[place].split()) for language, text in lines.items()}
-        together = {language: length[language] + more[language] for language in lines}
-        if place > start and (document != documents[start] or max(together.values()) > words):
+        words_of_sentence = {language: len(text[place].split()) for language, text in lines.items()}
+        words_with_it = {language: length[language] + words_of_sentence[language] for language in lines}
+        if place > start and (document != documents[start] or max(words_with_it.values()) > words):
             yield slice(start, place)
-            start, together = place, more
-        length = together
+            start, words_with_it = place, words_of_sentence
+        length = words_with_it
     if start < len(documents):
         yield slice(start, len(documents))

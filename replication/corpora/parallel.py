@@ -56,13 +56,13 @@ def _find(folder: Path, split: str, languages: list[str]) -> dict[str, Path]:
     """The file of every language, all under one name of the split."""
     names = _ALIASES.get(split, (split,))
     for name in names:
-        there = _languages(folder, name)
-        if there.keys() >= set(languages):
-            return {language: there[language] for language in languages}
-    found = {name: sorted(_languages(folder, name)) for name in names}
-    listed = "; ".join(f"{name}: {', '.join(there)}" for name, there in found.items() if there)
-    wanted = ", ".join(f"{split}.{language}" for language in languages)
-    raise FileNotFoundError(f"{folder}: lacks some of {wanted} (languages there: {listed or 'none'})")
+        path_of = _languages(folder, name)
+        if path_of.keys() >= set(languages):
+            return {language: path_of[language] for language in languages}
+    languages_of = {name: sorted(_languages(folder, name)) for name in names}
+    present = "; ".join(f"{name}: {', '.join(found)}" for name, found in languages_of.items() if found)
+    asked_for = ", ".join(f"{split}.{language}" for language in languages)
+    raise FileNotFoundError(f"{folder}: lacks some of {asked_for} (languages there: {present or 'none'})")
 
 
 def _languages(folder: Path, name: str) -> dict[str, Path]:
@@ -97,7 +97,7 @@ def _check_counts(texts: dict[Path, list[str]]) -> None:
             continue
         counts = f"{one} has {len(first)} lines, {other} has {len(second)}"
         longer, text = (one, first) if len(first) > len(second) else (other, second)
-        at = min(len(first), len(second))
-        raise ValueError(f"{counts}: line {at + 1} of {longer.name} has no counterpart: {text[at]!r}")
+        unmatched = min(len(first), len(second))
+        raise ValueError(f"{counts}: line {unmatched + 1} of {longer.name} has no counterpart: {text[unmatched]!r}")
     if not any(texts.values()):
         raise ValueError(f"{', '.join(map(str, texts)) or 'parallel text'}: no lines")

@@ -32,13 +32,13 @@ def deal(
     dealt: dict[str, list[T]] = {split: [] for split in sizes}
     seen: set[tuple[str, ...]] = set()
     for split in sorted(sizes, key=lambda name: sizes[name]):
-        written, own = 0, set()
+        written, its_sentences = 0, set()
         while written < sizes[split]:
             document = next(stream)
             sentences = texts(document)
             if seen.isdisjoint(sentences):
                 dealt[split].append(document)
-                own.update(sentences)
+                its_sentences.update(sentences)
                 written += measure(sentences)
-        seen |= own
+        seen |= its_sentences
     return dealt

@@ -75,7 +75,7 @@ class Counter:
         is_hit = (edge_words >> (self._edge_key % WORD).astype(np.uint64)) & np.uint64(1) == 1
         needed = np.where(is_hit, 0, self._edge_window + 1)  # 0: needs no window at all
         row_needs = np.maximum.reduceat(needed, self._row_starts)
-        empty = self._rows_without_bits(covered)
+        empty = self.rows_per_sentence[:, None] - covered.any(-1).sum(-1)  # real rows without any key, [B, H]
         return Counts(
             predicted.transpose(1, 2, 0)[None],
             self._cumulate(self._edge_row, needed)[None],
@@ -102,7 +102,7 @@ class Counter:
         gold_table = np.bincount(group * levels * widths + edge_cell, minlength=table.size).reshape(table.shape)
         covers = [_covered_by_either(x) for x in (table, gold_table)]
         exact = self._exact_rows_by_level(edge_level, edge_window, levels)
-        none_near = self._rows_without_level(
+        none_near = self._empty_rows_by_level(
             level=cell.view(sentences, heads, length, length), widths=widths, levels=levels
         )
         empty = np.where(self.windows == 0, none_near[..., None], 0)
@@ -125,13 +125,9 @@ class Counter:
         beyond = needs.flip(1).cummax(1).values.flip(1)[:, 1:].numpy()  # by edges beyond the limit
         return np.stack([self._cumulate(self._row_of_start, needed) for needed in beyond.T], axis=2)
 
-    def _rows_without_bits(self, covered: np.ndarray) -> np.ndarray:
-        """Real rows without any key, ``[B, H]``."""
-        return self.rows_per_sentence[:, None] - covered.any(-1).sum(-1)
-
-    def _rows_without_level(self, level: Tensor, widths: int, levels: int) -> np.ndarray:
+    def _empty_rows_by_level(self, level: Tensor, widths: int, levels: int) -> np.ndarray:
         """Real rows without any key within each limit, ``[B, H, M]``."""
-        nearest = (level // widths).amin(-1)  # padding has the level `levels`
+        nearest = (level // widths).amin(-1)  # padding has the level ``levels``
         within = torch.stack([(nearest <= m).sum(-1) for m in range(levels - 1)], dim=-1)
         return self.rows_per_sentence[:, None, None] - within.numpy()
 

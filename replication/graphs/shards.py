@@ -186,7 +186,7 @@ def _offsets(file: BinaryIO) -> dict[str, int]:
     return {name: 8 + size + entry["data_offsets"][0] for name, entry in entries.items() if name != "__metadata__"}
 
 
-def sample_sequences(available: int, wanted: int, seed: int) -> Tensor:
-    """``wanted`` distinct sequence numbers out of ``available``, in order; all of them if there are fewer."""
-    drawn = torch.randperm(available, generator=torch.Generator().manual_seed(seed))[:wanted]
+def sample_sequences(available: int, count: int, seed: int) -> Tensor:
+    """``count`` distinct sequence numbers out of ``available``, in order; all of them if there are fewer."""
+    drawn = torch.randperm(available, generator=torch.Generator().manual_seed(seed))[:count]
     return drawn.sort().values

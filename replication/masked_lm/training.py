@@ -110,10 +110,11 @@ def train(
     check_length(model, input_ids.shape[1])
     control = use_attention(model, normalizer)
     checkpoints = folder / "checkpoints"
+    text = hashlib.sha256(input_ids.contiguous().numpy().tobytes()).hexdigest()
     _discard_foreign_checkpoints(
         checkpoints,
         {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
-        | {"model": model.config.to_dict(), "text": _digest(input_ids)},
+        | {"model": model.config.to_dict(), "text": text},
     )
     trainer = MaskedLMTrainer(
         model=model,
@@ -143,15 +144,11 @@ def train(
 def _discard_foreign_checkpoints(folder: Path, settings: dict[str, object]) -> None:
     """Keep the checkpoints in ``folder`` only if they were made with these settings."""
     record = folder / "settings.json"
-    wanted = json.dumps(settings, sort_keys=True, default=str)
-    if folder.exists() and not (record.exists() and record.read_text() == wanted):
+    as_text = json.dumps(settings, sort_keys=True, default=str)
+    if folder.exists() and not (record.exists() and record.read_text() == as_text):
         shutil.rmtree(folder)
     with replacing(record) as temporary:
-        temporary.write_text(wanted)
-
-
-def _digest(input_ids: Tensor) -> str:
-    return hashlib.sha256(input_ids.contiguous().numpy().tobytes()).hexdigest()
+        temporary.write_text(as_text)
 
 
 def _last_whole_checkpoint(folder: Path) -> str | None:

@@ -1,6 +1,6 @@
 """Figures in one style, a file for each kind: curves, matrices, factorised patterns, selection by score, times, translation.
 
-Functions either draw into axes that they are given, or lay out and return a whole figure; `style` holds what all share.
+Functions either draw into axes that they are given, or lay out and return a whole figure; ``style`` holds what all share.
 """
 
 from replication.plots.curves import against_blocks, head_grid, tradeoff

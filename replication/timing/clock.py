@@ -50,7 +50,7 @@ def peak_bytes(name: str, problem: Problem, backward: bool, predict: Predict | N
     """Growth of the peak memory over one run, inputs not included.
 
     On a GPU, of what is allocated there. On a CPU, of the resident memory of a process of its own (NaN where the system is not
-    Linux): `predict` has to be picklable then.
+    Linux): ``predict`` has to be picklable then.
     """
     if problem.device != "cpu":
         attend, inputs = _prepared(name, problem, predict), problem.inputs()

@@ -136,7 +136,7 @@ def untrained_prediction(
 ) -> Prediction:
     """Version 2 of efficient Sparsefinder with a random projection and random centroids: they cost what learned ones do.
 
-    Each of `clusters` centroids picks `count` blocks of queries and as many of keys.
+    Each of ``clusters`` centroids picks ``count`` blocks of queries and as many of keys.
     """
     generator = torch.Generator().manual_seed(seed)
     weight = torch.randn(heads, dimension, PROJECTED, generator=generator) * dimension**-0.5

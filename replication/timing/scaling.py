@@ -109,7 +109,7 @@ def exponent(n: Sequence[float], values: Sequence[float]) -> float:
 def exponents(table: pd.DataFrame, shortest: int = 0) -> pd.DataFrame:
     """Exponents of time and memory, a row per curve: ``what``, ``density``, ``pass``, ``seconds``, ``bytes``.
 
-    Only lengths from `shortest` on count: below, fixed costs hide the growth.
+    Only lengths from ``shortest`` on count: below, fixed costs hide the growth.
     """
     rows = [
         {**dict(zip(CURVE, curve, strict=True)), **{name: exponent(points.n, points[name]) for name in ("seconds", "bytes")}}
@@ -157,10 +157,10 @@ def break_evens(table: pd.DataFrame) -> pd.DataFrame:
         predictor = table[(table.n == n) & (table.what == PREDICTOR)].seconds
         if "block-sparse" not in times:  # no density leaves it a block at this length
             continue
-        own = times.pop("block-sparse").dropna()
+        ours = times.pop("block-sparse").dropna()
         for peer in times:
-            theirs = times[peer].reindex(own.index) if peer in BLOCK_SPARSE else times[peer].dropna().item()
+            theirs = times[peer].reindex(ours.index) if peer in BLOCK_SPARSE else times[peer].dropna().item()
             for added in [0.0, *predictor]:
                 row = {"n": n, "pass": which, "peer": peer, "predicted": added > 0}
-                rows.append(row | {"density": break_even(own.index, (own + added).to_numpy(), theirs)})
+                rows.append(row | {"density": break_even(ours.index, (ours + added).to_numpy(), theirs)})
     return pd.DataFrame(rows)

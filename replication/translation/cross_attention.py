@@ -103,19 +103,19 @@ def describe(
         raise ValueError(f"{len(alignments)} alignments for {pairs} pairs of {split}")
     entropy, nonzero, end, rows, mass, found, words = 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0
     shown: tuple[int, WordMap] | None = None
-    for number, one, weights in word_maps(translator, split, batch_tokens):
-        if shown is None or _preference(number, one) < _preference(*shown):
-            shown = number, one
+    for number, of_words, weights in word_maps(translator, split, batch_tokens):
+        if shown is None or _preference(number, of_words) < _preference(*shown):
+            shown = number, of_words
         entropy = entropy + torch.special.entr(weights).sum(-1).mean(1).sum(1) / torch.log(torch.tensor(2.0))
         nonzero = nonzero + (weights > 0).sum(-1).double().mean(1).sum(1)
         end = end + weights[..., -1].mean(1).sum(1)
         rows += weights.shape[2]
         if alignments is not None:
-            gold = torch.zeros(len(one.target), len(one.source), dtype=torch.bool, device=weights.device)
+            gold = torch.zeros(len(of_words.target), len(of_words.source), dtype=torch.bool, device=weights.device)
             for source, target in alignments[number]:
                 gold[target, source] = True
             linked = gold.any(-1)
-            mean = one.weights.mean(1)
+            mean = of_words.weights.mean(1)
             mass = mass + (mean * gold).sum((1, 2))
             found = found + (gold & (mean == mean.amax(-1, keepdim=True))).any(-1).sum(1)
             words += int(linked.sum())
@@ -123,12 +123,11 @@ def describe(
     nothing = torch.full((layers,), torch.nan)
     table = {"layer": range(layers), "entropy": entropy / rows, "attended": nonzero / rows, "on_the_end": end / rows}
     table |= {"aligned_mass": mass / words if words else nothing, "aligned_words": found / words if words else nothing}
-    return pd.DataFrame({name: _column(values) for name, values in table.items()}), shown
+    columns = {name: values.tolist() if isinstance(values, Tensor) else values for name, values in table.items()}
+    return pd.DataFrame(columns), shown
 
 
-def _preference(number: int, one: WordMap) -> tuple[bool, int, int]:
-    return len(one.target) < ENOUGH_WORDS, len(one.target), number
-
-
-def _column(values: Tensor | range) -> list:
-    return values.tolist() if isinstance(values, Tensor) else list(values)
+def _preference(number: int, word_map: WordMap) -> tuple[bool, int, int]:
+    """The smallest is shown: the first of the shortest with enough words."""
+    words = len(word_map.target)
+    return words < ENOUGH_WORDS, words, number

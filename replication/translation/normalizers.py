@@ -56,17 +56,17 @@ def attended(translator: Translator, split: str, batch: int) -> float:
 def normalizer_runs(
     translators: Mapping[Key, Translator], scored_by: Translator, split: str, batch: int
 ) -> dict[Key, Callable[[], None]]:
-    """For each translator, its normalisers forward and backward on the same scores: those of `scored_by`, which are of every
+    """For each translator, its normalisers forward and backward on the same scores: those of ``scored_by``, which are of every
     shape that the models have, for the batch of middling length.
     """
     samples = list(_batches(scored_by, split, batch))
-    every = scores_of(scored_by, samples[len(samples) // 2])
+    all_scores = scores_of(scored_by, samples[len(samples) // 2])
     generator = torch.Generator().manual_seed(0)
-    upstream = [torch.randn(scores.values.shape, generator=generator).to(scores.values.device) for scores in every]
+    upstream = [torch.randn(scores.values.shape, generator=generator).to(scores.values.device) for scores in all_scores]
 
     def both_ways(translator: Translator) -> Callable[[], None]:
         def run() -> None:
-            for scores, gradient in zip(every, upstream, strict=True):
+            for scores, gradient in zip(all_scores, upstream, strict=True):
                 normalizer, values = _normalizer(translator, scores), scores.values.detach().requires_grad_()
                 learned = list(normalizer.parameters()) if isinstance(normalizer, nn.Module) else []
                 torch.autograd.grad(normalizer(values), [values, *learned], gradient)

@@ -67,11 +67,11 @@ def measure(
 ) -> tuple[pd.DataFrame, dict[str, object]]:
     """Train the same model, from the same seed, with each of :data:`CONTENDERS`; time training, decoding and normaliser.
 
-    What is timed runs `repeats` times, after once that does not count, and the median counts. Contenders take turns, so that a
-    disturbance of the machine hits all alike.
+    What is timed runs ``repeats`` times, after once that does not count, and the median counts. Contenders take turns, so that
+    a disturbance of the machine hits all alike.
 
-    - Decoding: beam search on the whole test set in batches of `batch` sentences. Tokens are the pieces of the best hypotheses
-      and their ends.
+    - Decoding: beam search on the whole test set in batches of ``batch`` sentences. Tokens are the pieces of the best
+      hypotheses and their ends.
     - The normaliser alone: forward and backward, on the scores of the softmax model in all its layers, for the batch of test
       sentences of middling length.
     - Training: an update of the trained model with fairseq's ``Trainer`` (dropout, loss, backward, clipping, Adam), on the
@@ -102,10 +102,11 @@ def measure(
     """
     for name, value in {"top_k": top_k, "repeats": repeats, "beam": beam, "batch": batch}.items():
         at_least(name, value, 1)
-    at = {contender: folder / contender.implementation / contender.name for contender in CONTENDERS}
-    for contender, model in at.items():
-        train(data, source, target, architecture, training | contender.options(top_k), seed, model)
-    translators = {contender: load_translator(model / "model.pt", data) for contender, model in at.items()}
+    folders = {contender: folder / contender.implementation / contender.name for contender in CONTENDERS}
+    for contender, of_contender in folders.items():
+        train(data, source, target, architecture, training | contender.options(top_k), seed, of_contender)
+    models = {contender: of_contender / "model.pt" for contender, of_contender in folders.items()}
+    translators = {contender: load_translator(model, data) for contender, model in models.items()}
     device = translators[SOFTMAX].device.type
     hypotheses: dict[Contender, list[str]] = {}
 
@@ -119,10 +120,10 @@ def measure(
     seconds = median_seconds({contender: decoding(contender) for contender in CONTENDERS}, repeats, device)
     alone = median_seconds(normalizer_runs(translators, translators[SOFTMAX], "test", batch), repeats, device)
     kept = {contender: attended(translator, "test", batch) for contender, translator in translators.items()}
-    alphas = {contender.implementation: learned_alphas(one) for contender, one in translators.items()
+    alphas = {contender.implementation: learned_alphas(translator) for contender, translator in translators.items()
               if contender.name == "entmax_alpha"}  # fmt: skip
     # The last, as it changes the models.
-    runs, trained_tokens = update_runs({contender: model / "model.pt" for contender, model in at.items()}, data)
+    runs, trained_tokens = update_runs(models, data)
     update = median_seconds(runs, repeats, device)
     rows = []
     for contender, pieces in hypotheses.items():
@@ -154,8 +155,8 @@ def update_runs(models: Mapping[Contender, Path], data: Path) -> tuple[dict[Cont
         trainer = Trainer(cfg, translator.task, translator.model, translator.task.build_criterion(cfg.criterion))
         if not samples:
             dataset = translator.dataset("train")
-            every = list(translator.batches(dataset, list(range(len(dataset))), cfg.dataset.max_tokens))
-            samples = [every[len(every) // 2]] * cfg.optimization.update_freq[0]
+            batches = list(translator.batches(dataset, list(range(len(dataset))), cfg.dataset.max_tokens))
+            samples = [batches[len(batches) // 2]] * cfg.optimization.update_freq[0]
             tokens = sum(sample["ntokens"] for sample in samples)
         runs[contender] = partial(trainer.train_step, samples)
     return runs, tokens

@@ -115,7 +115,7 @@ def keep_model(checkpoint: Path, path: Path) -> None:
 
 
 def check_vocabulary(model: Path, data: Path, language: str) -> None:
-    """Raise ValueError unless the model has an embedding for each word of the dictionary of ``data``."""
+    """Raise ``ValueError`` unless the model has an embedding for each word of the dictionary of ``data``."""
     state = torch.load(model, map_location="cpu", weights_only=True, mmap=True)
     rows = len(state["model"]["decoder.embed_tokens.weight"])
     with open(data / f"dict.{language}.txt", encoding="utf-8") as file:

@@ -91,4 +91,5 @@ def test_few_modules_enter_the_kernels():
             "replication/timing/contenders.py",
         },
         "sparselib.kernels.checks": {"sparselib/predictors/inputs.py"},
+        "sparselib.kernels.threshold": {"sparselib/normalizer_rows.py"},
     }

@@ -1,6 +1,6 @@
 """What is reached in two steps, against the search for a position in between."""
 
-import torch
+from drawing import drawn_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +10,7 @@ from replication.reach import two_steps
 @given(n=st.integers(1, 8), seed=st.integers(0, 99))
 @settings(deadline=None)
 def test_two_steps_go_through_some_position(n, seed):
-    second, first = torch.rand(2, n, n, generator=torch.Generator().manual_seed(seed)) < 0.3
+    second, first = drawn_mask(2, n, n, density=0.3, seed=seed)
     found = two_steps(second, first)
     for i in range(n):
         for j in range(n):

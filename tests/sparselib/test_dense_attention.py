@@ -1,8 +1,11 @@
 """The oracle against its double loop, Proposition 1, and rows in which nothing may be attended to."""
 
+from functools import partial
+
 import entmax as reference
 import pytest
 import torch
+from drawing import drawn, drawn_in_turn, drawn_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention
@@ -24,15 +27,13 @@ def normalizer(request):
     return NORMALIZERS[request.param]
 
 
-def drawn(queries=5, keys=5, *, seed=0, dtype=torch.float64):
+def queries_keys_values(queries=5, keys=5, *, seed=0, dtype=torch.float64):
     """q, k, v of two sentences and three heads; v has another dimension."""
-    generator = torch.Generator().manual_seed(seed)
     shapes = (2, 3, queries, 4), (2, 3, keys, 4), (2, 3, keys, 6)
-    return tuple(torch.randn(shape, generator=generator, dtype=torch.float64).mul(2).to(dtype) for shape in shapes)
+    return tuple(x.mul(2).to(dtype) for x in drawn_in_turn(*shapes, seed=seed, dtype=torch.float64))
 
 
-def drawn_mask(*shape, density=0.4):
-    return torch.rand(shape, generator=torch.Generator().manual_seed(9)) < density
+some_pairs = partial(drawn_mask, density=0.4, seed=9)
 
 
 def looped(q, k, v, mask, normalizer, scale):
@@ -51,8 +52,8 @@ def looped(q, k, v, mask, normalizer, scale):
 @pytest.mark.parametrize("scale", [None, 0.1, 3.0])
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (5, 5), (3, 7), (7, 2)])
 def test_equals_its_double_loop(normalizer, queries, keys, scale):
-    q, k, v = drawn(queries, keys)
-    mask = drawn_mask(2, 3, queries, keys)
+    q, k, v = queries_keys_values(queries, keys)
+    mask = some_pairs(2, 3, queries, keys)
     found = attention(q, k, v, mask, normalizer=normalizer, scale=scale)
     expected = looped(q, k, v, mask, normalizer, 0.5 if scale is None else scale)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
@@ -61,28 +62,28 @@ def test_equals_its_double_loop(normalizer, queries, keys, scale):
 
 @pytest.mark.parametrize("shape", [(5, 5), (1, 1, 1, 5), (2, 1, 5, 5), (3, 1, 5), (2, 1, 1, 1)])
 def test_masks_broadcast(normalizer, shape):
-    q, k, v = drawn()
-    mask = drawn_mask(*shape)
+    q, k, v = queries_keys_values()
+    mask = some_pairs(*shape)
     expected = attention(q, k, v, mask.expand(2, 3, 5, 5).contiguous(), normalizer=normalizer)
     torch.testing.assert_close(attention(q, k, v, mask, normalizer=normalizer), expected, rtol=0, atol=0)
 
 
 def test_no_mask_is_a_full_mask(normalizer):
-    q, k, v = drawn()
+    q, k, v = queries_keys_values()
     full = attention(q, k, v, torch.ones(5, 5, dtype=torch.bool), normalizer=normalizer)
     torch.testing.assert_close(attention(q, k, v, normalizer=normalizer), full, rtol=0, atol=0)
 
 
 def test_empty_rows_give_nothing_and_learn_nothing(normalizer):
-    leaves = [x.requires_grad_() for x in drawn()]
-    mask = drawn_mask(2, 3, 5, 5)
+    leaves = [x.requires_grad_() for x in queries_keys_values()]
+    mask = some_pairs(2, 3, 5, 5)
     mask[0, 1, 2] = mask[1, 2] = False
     mask[0, 0] = True
     empty = ~mask.any(-1)
     output, weights = attention(*leaves, mask, normalizer=normalizer)
     assert (output[empty] == 0).all()
     assert (weights[empty] == 0).all()
-    upstream = torch.randn(output.shape, generator=torch.Generator().manual_seed(1), dtype=output.dtype)
+    upstream = drawn(*output.shape, seed=1, dtype=output.dtype)
     q, k, v = torch.autograd.grad(output, leaves, upstream)
     assert (q[empty] == 0).all()
     assert (q[0, 0] != 0).any()
@@ -93,7 +94,7 @@ def test_empty_rows_give_nothing_and_learn_nothing(normalizer):
 
 
 def test_an_empty_row_does_not_change_the_others_gradients():
-    q, k, v = (x.requires_grad_() for x in drawn())
+    q, k, v = (x.requires_grad_() for x in queries_keys_values())
     mask = torch.ones(5, 5, dtype=torch.bool).tril(-1)  # the first query sees nothing
     with_empty = torch.autograd.grad(attention(q, k, v, mask)[0].square().sum(), (q, k, v))
     without = torch.autograd.grad(attention(q[:, :, 1:], k, v, mask[1:])[0].square().sum(), (q, k, v))
@@ -103,8 +104,8 @@ def test_an_empty_row_does_not_change_the_others_gradients():
 @pytest.mark.parametrize("scale", [None, 0.3])
 @pytest.mark.parametrize("masked", [False, True])
 def test_softmax_is_pytorchs_attention(masked, scale):
-    q, k, v = drawn(4, 6)
-    mask = drawn_mask(2, 3, 4, 6) if masked else None
+    q, k, v = queries_keys_values(4, 6)
+    mask = some_pairs(2, 3, 4, 6) if masked else None
     if masked:
         mask[..., 0] = True  # PyTorch has NaN for empty rows
     expected = scaled_dot_product_attention(q, k, v, mask, scale=scale)
@@ -119,7 +120,7 @@ def test_proposition_1(seed, n, extra, visible, scale):
     generator = torch.Generator().manual_seed(seed)
     allowed = torch.rand(2, 1, n, n, generator=generator) < visible
     superset = torch.rand(2, 3, n, n, generator=generator) < extra
-    leaves = [x.requires_grad_() for x in drawn(n, n, seed=seed)]
+    leaves = [x.requires_grad_() for x in queries_keys_values(n, n, seed=seed)]
     superset = gold_graph(*leaves[:2], allowed, scale=scale) | (superset & allowed)
     results = []
     for mask in (allowed, superset):
@@ -129,7 +130,7 @@ def test_proposition_1(seed, n, extra, visible, scale):
 
 
 def test_a_mask_that_misses_one_gold_edge_changes_the_output():
-    q, k, v = drawn()
+    q, k, v = queries_keys_values()
     gold = gold_graph(q, k)
     assert (gold.sum(-1) > 1).any()
     b, h, i, j = (gold & (gold.sum(-1, keepdim=True) > 1)).nonzero()[0]
@@ -139,15 +140,15 @@ def test_a_mask_that_misses_one_gold_edge_changes_the_output():
 
 @pytest.mark.parametrize("scale", [None, 0.2, 2.0])
 def test_gold_graph_is_where_the_package_gives_weight(scale):
-    q, k, _ = drawn(20, 30)
-    mask = drawn_mask(2, 3, 20, 30, density=0.7)
+    q, k, _ = queries_keys_values(20, 30)
+    mask = some_pairs(2, 3, 20, 30, density=0.7)
     mask[..., 0] = True  # the package raises on empty rows
     scores = (q @ k.mT * (0.5 if scale is None else scale)).masked_fill(~mask, -torch.inf)
     assert torch.equal(gold_graph(q, k, mask, scale=scale), reference.entmax15(scores, dim=-1) > 0)
 
 
 def test_gold_graph_of_an_empty_row_is_empty_and_has_no_gradient():
-    q, k = (x.requires_grad_() for x in drawn()[:2])
+    q, k = (x.requires_grad_() for x in queries_keys_values()[:2])
     mask = torch.ones(5, 5, dtype=torch.bool).tril(-1)
     gold = gold_graph(q, k, mask)
     assert gold.dtype == torch.bool
@@ -158,7 +159,7 @@ def test_gold_graph_of_an_empty_row_is_empty_and_has_no_gradient():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_gold_graph_of_half_precision_is_computed_in_float32(dtype):
-    q, k, _ = drawn(40, 40, dtype=dtype)
+    q, k, _ = queries_keys_values(40, 40, dtype=dtype)
     assert torch.equal(gold_graph(q, k), gold_graph(q.float(), k.float()))
     assert not torch.equal(gold_graph(q, k), attention_weights(q, k) > 0)  # or nothing was tested
 
@@ -176,4 +177,4 @@ def test_gold_graph_of_half_precision_is_computed_in_float32(dtype):
 )
 def test_errors_name_the_argument(change, named):
     with pytest.raises(ValueError, match=named):
-        attention(*change(*drawn()))
+        attention(*change(*queries_keys_values()))

@@ -32,7 +32,7 @@ PAIRS = {
 ALPHAS = {"entmax15": 1.5, "sparsemax": 2.0}
 
 
-def drawn(shape, scale=1.0, dtype=torch.float64, masked=False, seed=0):
+def drawn_scores(shape, scale=1.0, dtype=torch.float64, masked=False, seed=0):
     generator = torch.Generator().manual_seed(seed)
     scores = torch.randn(shape, generator=generator, dtype=torch.float64) * scale
     if masked:
@@ -61,8 +61,8 @@ def gradient(function, scores, upstream):
 @pytest.mark.parametrize("name", PAIRS)
 def test_values_and_gradients_equal_the_packages(name, shape, scale, masked):
     ours, theirs = PAIRS[name]
-    scores = drawn(shape, scale, masked=masked)
-    upstream = drawn(shape, seed=1)
+    scores = drawn_scores(shape, scale, masked=masked)
+    upstream = drawn_scores(shape, seed=1)
     torch.testing.assert_close(ours(scores), theirs(scores), rtol=0, atol=1e-12)
     expected = gradient(theirs, scores, upstream)
     torch.testing.assert_close(gradient(ours, scores, upstream), expected, rtol=0, atol=1e-12)
@@ -71,7 +71,7 @@ def test_values_and_gradients_equal_the_packages(name, shape, scale, masked):
 @pytest.mark.parametrize("alpha", [1.05, 1.25, 1.75, 2.0])
 def test_any_alpha_meets_its_optimality_condition(alpha):
     """p ** (alpha - 1) = (alpha - 1) z - tau on the support, and (alpha - 1) z <= tau off it."""
-    scores = drawn((20, 30), 2.0)
+    scores = drawn_scores((20, 30), 2.0)
     probabilities, x = entmax(scores, alpha), scores * (alpha - 1)
     support = probabilities > 0
     tau = x - probabilities ** (alpha - 1)
@@ -84,7 +84,7 @@ def test_any_alpha_meets_its_optimality_condition(alpha):
 @pytest.mark.parametrize("name", PAIRS)
 def test_float32_is_exact_to_a_few_units_in_the_last_place(name):
     ours, theirs = PAIRS[name]
-    scores = drawn((50, 128), dtype=torch.float32, masked=True)
+    scores = drawn_scores((50, 128), dtype=torch.float32, masked=True)
     assert (ours(scores).double() - theirs(scores.double())).abs().max() < 5e-7
 
 
@@ -93,7 +93,7 @@ def test_float32_is_exact_to_a_few_units_in_the_last_place(name):
 @pytest.mark.parametrize("keys", [1, 2, 17, 128, 512])
 @pytest.mark.parametrize("name", ALPHAS)
 def test_support_equals_its_definition_and_the_packages(name, keys, scale, dtype):
-    scores = drawn((30, keys), scale, dtype, masked=True)
+    scores = drawn_scores((30, keys), scale, dtype, masked=True)
     support = PAIRS[name][0](scores) > 0
     assert torch.equal(support, excess(scores, ALPHAS[name]) < 0)
     assert torch.equal(support, PAIRS[name][1](scores.double()) > 0)
@@ -104,7 +104,7 @@ def test_support_equals_its_definition_and_the_packages(name, keys, scale, dtype
 @pytest.mark.parametrize("name", ["entmax15", "sparsemax", "topk", "alpha 1", "alpha 1.25"])
 def test_half_precision_is_the_truth_rounded(name, scale, dtype):
     ours, theirs = PAIRS[name]
-    scores = drawn((50, 128), scale, dtype, masked=True)
+    scores = drawn_scores((50, 128), scale, dtype, masked=True)
     probabilities, truth = ours(scores), theirs(scores.double())
     assert probabilities.dtype == dtype
     error = (probabilities.double() - truth).abs()
@@ -115,7 +115,7 @@ def test_half_precision_is_the_truth_rounded(name, scale, dtype):
 @pytest.mark.parametrize("name", ["entmax15", "sparsemax"])
 def test_half_precision_gradients_are_close_to_the_truth(name, dtype):
     ours, theirs = PAIRS[name]
-    scores, upstream = drawn((50, 32), dtype=dtype), drawn((50, 32), dtype=dtype, seed=1)
+    scores, upstream = drawn_scores((50, 32), dtype=dtype), drawn_scores((50, 32), dtype=dtype, seed=1)
     found = gradient(ours, scores, upstream)
     assert found.dtype == dtype
     truth = gradient(theirs, scores.double(), upstream.double())
@@ -125,7 +125,7 @@ def test_half_precision_gradients_are_close_to_the_truth(name, dtype):
 @pytest.mark.parametrize("name", PAIRS)
 def test_layout_in_memory_does_not_matter(name):
     ours, _ = PAIRS[name]
-    scores = drawn((6, 5, 40))
+    scores = drawn_scores((6, 5, 40))
     for view in (scores.transpose(0, 2), scores[::2, :, 1::3], scores[:, :1].expand(6, 7, 40)):
         assert not view.is_contiguous()
         upstream = torch.ones(1, dtype=view.dtype).expand(view.shape)
@@ -136,11 +136,11 @@ def test_layout_in_memory_does_not_matter(name):
 
 @pytest.mark.parametrize("function", [entmax15, sparsemax, lambda z: topk_softmax(z, 3)])
 def test_gradcheck(function):
-    assert torch.autograd.gradcheck(function, drawn((4, 9)).requires_grad_())
+    assert torch.autograd.gradcheck(function, drawn_scores((4, 9)).requires_grad_())
 
 
 def test_scores_are_left_alone():
-    scores = drawn((5, 9), masked=True)
+    scores = drawn_scores((5, 9), masked=True)
     kept = scores.clone()
     for ours, _ in PAIRS.values():
         ours(scores)
@@ -184,7 +184,7 @@ def test_equal_scores_share(name):
 
 @pytest.mark.parametrize("function", [entmax15, sparsemax, lambda z: topk_softmax(z, 2)])
 def test_a_row_without_finite_scores_is_nan_and_leaves_the_others_alone(function):
-    scores = drawn((3, 8))
+    scores = drawn_scores((3, 8))
     expected = function(scores)
     scores[1] = -torch.inf
     found = function(scores)
@@ -196,7 +196,7 @@ def test_a_row_without_finite_scores_is_nan_and_leaves_the_others_alone(function
 @pytest.mark.parametrize("name", ALPHAS)
 def test_chunks_do_not_show(name, cache, monkeypatch):
     ours, _ = PAIRS[name]
-    scores, upstream = drawn((33, 17)), drawn((33, 17), seed=1)
+    scores, upstream = drawn_scores((33, 17)), drawn_scores((33, 17), seed=1)
     whole = ours(scores), gradient(ours, scores, upstream)
     monkeypatch.setattr(normalizer_rows, "CACHE_ELEMENTS", cache)
     torch.testing.assert_close(ours(scores), whole[0], rtol=0, atol=1e-15)
@@ -209,7 +209,7 @@ def test_rows_that_newton_leaves_unsettled_are_sorted(dtype, monkeypatch):
     sort = threshold._by_sorting
     monkeypatch.setattr(threshold, "STEPS", 0)
     monkeypatch.setattr(threshold, "_by_sorting", lambda x: sorted_rows.append(len(x)) or sort(x))
-    scores = drawn((100, 128), dtype=dtype)
+    scores = drawn_scores((100, 128), dtype=dtype)
     probabilities = entmax15(scores)
     assert sum(sorted_rows) > 50
     assert torch.equal(probabilities > 0, excess(scores, 1.5) < 0)
@@ -218,12 +218,12 @@ def test_rows_that_newton_leaves_unsettled_are_sorted(dtype, monkeypatch):
 
 
 def test_one_alpha_per_head_is_each_heads_own_and_has_a_gradient():
-    scores = drawn((2, 3, 4, 9))
+    scores = drawn_scores((2, 3, 4, 9))
     alpha = torch.tensor([1.2, 1.5, 1.9], dtype=torch.float64).view(3, 1, 1).requires_grad_()
     probabilities = entmax(scores, alpha)
     for head, value in enumerate(alpha.flatten().tolist()):
         torch.testing.assert_close(probabilities[:, head], entmax(scores[:, head], value), rtol=0, atol=1e-12)
-    weight = drawn((2, 3, 4, 9), seed=1)
+    weight = drawn_scores((2, 3, 4, 9), seed=1)
     (found,) = torch.autograd.grad((probabilities * weight).sum(), alpha)
     step = 1e-5
     higher, lower = ((entmax(scores, alpha.detach() + sign * step) * weight).sum((0, 2, 3)) for sign in (1, -1))
@@ -232,13 +232,13 @@ def test_one_alpha_per_head_is_each_heads_own_and_has_a_gradient():
 
 def test_gradcheck_of_learned_alphas():
     alpha = torch.tensor([1.05, 1.5, 1.95], dtype=torch.float64).view(3, 1, 1).requires_grad_()
-    assert torch.autograd.gradcheck(entmax, (drawn((2, 3, 4, 9)).requires_grad_(), alpha))
+    assert torch.autograd.gradcheck(entmax, (drawn_scores((2, 3, 4, 9)).requires_grad_(), alpha))
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("masked", [False, True])
 def test_learned_alphas_equal_the_packages_values_and_gradients(scale, masked):
-    scores, upstream = drawn((2, 4, 5, 40), scale, masked=masked), drawn((2, 4, 5, 40), seed=1)
+    scores, upstream = drawn_scores((2, 4, 5, 40), scale, masked=masked), drawn_scores((2, 4, 5, 40), seed=1)
     alpha = torch.tensor([1.1, 1.4, 1.6, 1.9], dtype=torch.float64).view(4, 1, 1)
     found = []
     for function in (entmax, lambda z, a: reference.entmax_bisect(z, a, dim=-1)):
@@ -253,7 +253,7 @@ def test_learned_alphas_equal_the_packages_values_and_gradients(scale, masked):
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("keys", [1, 2, 17, 512, 5000])
 def test_newton_settles_long_before_its_bound(keys, scale, dtype, monkeypatch):
-    scores, alpha = drawn((30, keys), scale, dtype), torch.linspace(1.01, 1.99, 30, dtype=dtype)[:, None]
+    scores, alpha = drawn_scores((30, keys), scale, dtype), torch.linspace(1.01, 1.99, 30, dtype=dtype)[:, None]
     whole = entmax(scores, alpha)
     monkeypatch.setattr("sparselib.normalizer_rows.MOST_STEPS", 30)
     assert torch.equal(entmax(scores, alpha), whole)
@@ -261,7 +261,7 @@ def test_newton_settles_long_before_its_bound(keys, scale, dtype, monkeypatch):
 
 
 def test_alphas_of_two_and_above_are_solved_too():
-    scores = drawn((3, 9))
+    scores = drawn_scores((3, 9))
     found = entmax(scores, torch.tensor([[1.5], [2.0], [3.0]], dtype=torch.float64))
     torch.testing.assert_close(found[0], entmax15(scores[0]), rtol=0, atol=1e-9)
     torch.testing.assert_close(found[1], sparsemax(scores[1]), rtol=0, atol=1e-9)
@@ -291,20 +291,20 @@ def test_any_axis_is_the_last_one_moved(name, dim):
         "topk": (topk_softmax, {"k": 3}),
     } | {f"alpha {alpha}": (entmax, {"alpha": float(alpha)}) for alpha in ("1", "1.25", "1.5", "2")}
     function, arguments = functions[name]
-    scores = drawn((5, 6, 7))
+    scores = drawn_scores((5, 6, 7))
     moved = function(scores.movedim(dim, -1), **arguments).movedim(-1, dim)
     torch.testing.assert_close(function(scores, dim=dim, **arguments), moved, rtol=0, atol=1e-15)
     torch.testing.assert_close(
         function(scores, dim=dim, **arguments).sum(dim), torch.ones(moved.sum(dim).shape).double()
     )
-    upstream = drawn((5, 6, 7), seed=1)
+    upstream = drawn_scores((5, 6, 7), seed=1)
     along = gradient(lambda x: function(x, dim=dim, **arguments), scores, upstream)
     last = gradient(lambda x: function(x, **arguments), scores.movedim(dim, -1), upstream.movedim(dim, -1))
     torch.testing.assert_close(along, last.movedim(-1, dim), rtol=0, atol=1e-15)
 
 
 def test_an_alpha_for_each_head_fits_any_axis():
-    scores = drawn((2, 3, 4, 5))
+    scores = drawn_scores((2, 3, 4, 5))
     alpha = torch.tensor([1.2, 1.5, 1.9], dtype=torch.float64)[:, None, None]
     found = entmax(scores, alpha, dim=2)
     torch.testing.assert_close(found, entmax(scores.transpose(2, 3), alpha).transpose(2, 3), rtol=0, atol=1e-12)
@@ -312,7 +312,7 @@ def test_an_alpha_for_each_head_fits_any_axis():
 
 @pytest.mark.parametrize("alpha", [1, 1.25, 1.5, 2])
 def test_entmax_of_one_alpha_knows_it(alpha):
-    scores = drawn((3, 9))
+    scores = drawn_scores((3, 9))
     assert torch.equal(Entmax(alpha)(scores), entmax(scores, alpha))
     assert torch.equal(Entmax(alpha)(scores, dim=0), entmax(scores, alpha, dim=0))
     assert normalizers.alpha_of(Entmax(alpha)) == alpha

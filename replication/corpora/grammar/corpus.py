@@ -23,8 +23,10 @@ def write_documents(seed: int) -> Iterator[Document]:
 
 def write_corpus(words: dict[str, int], seed: int) -> dict[str, list[Document]]:
     """Splits of at least so many words each, in whole documents, no sentence of one being in another."""
-    return deal(write_documents(seed), words, "words", _texts, lambda texts: sum(map(len, texts)))
-
-
-def _texts(document: Document) -> list[tuple[str, ...]]:
-    return [tuple(sentence.words) for sentence in document.sentences]
+    return deal(
+        write_documents(seed),
+        words,
+        unit="words",
+        texts=lambda document: [tuple(sentence.words) for sentence in document.sentences],
+        measure=lambda sentences: sum(map(len, sentences)),
+    )

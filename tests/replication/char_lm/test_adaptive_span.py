@@ -3,6 +3,7 @@
 import pytest
 import torch
 from characters import SPAN, corpus, read, some_text, trained
+from drawing import drawn
 from torch import nn
 
 from replication.char_lm.adaptive_span import span_mask
@@ -51,7 +52,7 @@ def reweighted(attention, places, context, queries, top_k):
 def test_weights_are_those_of_the_papers_code(top_k, shares):
     model = with_shares(trained(SPAN | {"maximal_span": 10, "top_k": top_k}), *shares)
     attention = model.layers[0].attention
-    context = torch.randn(1, 17, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    context = drawn(1, 17, 16, dtype=torch.float64)
     with torch.no_grad():
         output, weights = attention(context[:, -5:], context, model.positions(17))
         values = attention.project(context, context)[2]

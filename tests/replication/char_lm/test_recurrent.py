@@ -3,6 +3,7 @@
 import pytest
 import torch
 from characters import SPAN, XL, read, some_text, trained
+from drawing import drawn
 
 from replication.char_lm.models import build_model
 from replication.char_lm.recurrent import distances, relative_shift
@@ -58,7 +59,7 @@ def test_observers_see_every_layers_weights_once(model):
 
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (4, 4), (3, 8), (1, 6)])
 def test_shifting_equals_its_double_loop(queries, keys):
-    by_distance = torch.randn(2, 3, queries, keys, generator=torch.Generator().manual_seed(0))
+    by_distance = drawn(2, 3, queries, keys)
     shifted, distance = relative_shift(by_distance), distances(queries, keys, by_distance.device)
     for i in range(queries):
         for j in range(keys):

@@ -2,12 +2,10 @@
 
 import pandas as pd
 import pytest
+from worlds import judged
 
-from replication.claims import ledger
 from replication.claims.blocks import TESTS
-from replication.paths import ROOT
 
-EVERY = pd.read_csv(ROOT / "config/published/claims.csv")
 SEEDS = [0, 1, 2]
 # (nats, milliseconds) of a world in which all claims hold, by method and K.
 WORLD = {
@@ -23,32 +21,30 @@ WORLD = {
 FULL = {"full": 5.0, "full-kernel": 4.0}
 
 
-def write_world(folder, changes=(), *, last_seed_only=False, full=None, sizes=(2, 4), leave_out=None):
+def tables(changes=(), *, last_seed_only=False, full=None, sizes=(2, 4), leave_out=None):
+    """The tables of a workflow, by path."""
+    found = {}
     for size in sizes:
-        at = folder / "masked_lm" / "blocks" / f"size{size}"
-        (at / "evaluated").mkdir(parents=True)
+        at = f"masked_lm/blocks/size{size}"
         for seed in SEEDS:
             world = WORLD | (dict(changes) if seed == SEEDS[-1] or not last_seed_only else {})
             rows = [
                 {"seed": seed, "block_size": size, "method": method, "count": k, "clusters": 0, "nats": nats}
                 for (method, k), (nats, _) in world.items() if (size, k) != leave_out
             ]  # fmt: skip
-            pd.DataFrame(rows).to_csv(at / "evaluated" / f"seed{seed}.csv", index=False)
+            found[f"{at}/evaluated/seed{seed}.csv"] = pd.DataFrame(rows)
         times = [(method, k, ms) for (method, k), (_, ms) in (WORLD | dict(changes)).items() if (size, k) != leave_out]
         times += [(method, 64 // size, ms) for method, ms in (FULL | (full or {})).items()]
         table = pd.DataFrame(times, columns=["method", "count", "model_seconds"])
         table["model_seconds"] /= 1000
-        table.assign(block_size=size, length=64, device="abacus").to_csv(at / "timed.csv", index=False)
+        found[f"{at}/timed.csv"] = table.assign(block_size=size, length=64, device="abacus")
+    return found
 
 
 @pytest.fixture
 def verdicts(tmp_path):
-    def judge(*world, **options):
-        write_world(tmp_path, *world, **options)
-        return ledger(EVERY, tmp_path, False).set_index("id").loc[list(TESTS)]
-
     # The other claims of the task are not about this folder.
-    return judge
+    return lambda *changes, **world: judged(tmp_path, tables(*changes, **world), TESTS)
 
 
 @pytest.fixture(autouse=True)
@@ -110,8 +106,7 @@ def test_a_size_without_room_for_22_blocks_is_left_out(verdicts):
 
 
 def test_where_22_blocks_fit_nowhere_claims_about_them_are_untested(tmp_path):
-    write_world(tmp_path, sizes=(4,), leave_out=(4, 22))
-    table = ledger(EVERY, tmp_path, False).set_index("id").loc[list(TESTS)]
+    table = judged(tmp_path, tables(sizes=(4,), leave_out=(4, 22)), TESTS)
     about = table.drop(index="blocks-faster-than-full-entmax")
     assert (about["verdict"] == "untested at this scale").all()
     assert about["numbers"].str.contains("K = 22").all()
@@ -120,5 +115,5 @@ def test_where_22_blocks_fit_nowhere_claims_about_them_are_untested(tmp_path):
 
 def test_without_tables_of_blocks_every_claim_is_untested(tmp_path):
     (tmp_path / "masked_lm").mkdir()
-    table = ledger(EVERY, tmp_path, False).set_index("id").loc[list(TESTS)]
+    table = judged(tmp_path, {}, TESTS)
     assert (table["verdict"] == "untested at this scale").all()

@@ -2,14 +2,12 @@
 
 import pandas as pd
 import pytest
+from worlds import ALL_CLAIMS, judged, write_world
 
-from replication.claims import ledger
 from replication.claims.char_lm import TESTS
-from replication.paths import ROOT
 from replication.results import CHARACTER_MODELS
 
-EVERY = pd.read_csv(ROOT / "config/published/claims.csv")
-CLAIMS = EVERY[EVERY["id"].isin(TESTS)].set_index("id")
+CLAIMS = ALL_CLAIMS[ALL_CLAIMS["id"].isin(TESTS)].set_index("id")
 NUMERIC = CLAIMS.dropna(subset="value")
 SEEDS, CORPORA = [0, 1], ["enwik8", "text8"]
 # A world in which all claims hold: bits and positions of every model, as the paper prints them for enwik8.
@@ -29,31 +27,29 @@ SPANS = {
 }
 
 
-def write_world(
-    folder, changes=None, spans=None, *, corpus="text8", last_seed_only=False, longest=8192, leave_out=None
-):
-    """Write the tables of a workflow; `changes` and `spans` are other numbers of some models, on one corpus."""
+def tables(changes=None, spans=None, *, corpus="text8", last_seed_only=False, longest=8192, leave_out=None):
+    """The tables of a workflow, by path; `changes` and `spans` are other numbers of some models, on one corpus."""
+    found = {}
     for this in CORPORA:
         for seed in SEEDS:
             changed = this == corpus and (seed == SEEDS[-1] or not last_seed_only)
             for model, (bits, positions) in (WORLD | (changes or {} if changed else {})).items():
                 if model == leave_out:
                     continue
-                at = folder / "char_lm" / this / "models" / model / f"seed{seed}"
-                at.mkdir(parents=True)
+                at = f"char_lm/{this}/models/{model}/seed{seed}"
                 row = {"memory_length": longest, "bits_per_character": bits, "attended_positions": positions}
-                pd.DataFrame([row]).to_csv(at / "measured.csv", index=False)
+                found[f"{at}/measured.csv"] = pd.DataFrame([row])
                 log = pd.DataFrame({"valid_bits": [1.4, 1.3, 1.2, 1.1]})
                 if model in SPANS:
                     log["mean_span"] = (SPANS | (spans or {} if changed else {}))[model]
-                log.to_csv(at / "log.csv", index=False)
+                found[f"{at}/log.csv"] = log
+    return found
 
 
 @pytest.fixture
 def verdicts(tmp_path):
     def judge(*changes, at_paper_scale=False, **world):
-        write_world(tmp_path, *changes, **world)
-        return ledger(EVERY, tmp_path, at_paper_scale).set_index("id")
+        return judged(tmp_path, tables(*changes, **world), ALL_CLAIMS["id"], at_paper_scale)
 
     return judge
 
@@ -88,7 +84,7 @@ FAILING = [
 @pytest.mark.parametrize("corpus", CORPORA)
 @pytest.mark.parametrize(("claim", "changes", "spans"), FAILING)
 def test_a_claim_fails_if_only_on_one_corpus_and_for_one_seed(tmp_path, claim, changes, spans, corpus, last_seed_only):
-    write_world(tmp_path, changes, spans, corpus=corpus, last_seed_only=last_seed_only)
+    write_world(tmp_path, tables(changes, spans, corpus=corpus, last_seed_only=last_seed_only))
     assert TESTS[claim](tmp_path / "char_lm").holds is False
 
 
@@ -113,7 +109,7 @@ def test_fewer_positions_are_untested_where_spans_have_no_room(verdicts, at_pape
 
 @pytest.mark.parametrize("model", CHARACTER_MODELS)
 def test_without_a_model_its_claims_are_untested_and_the_others_hold(tmp_path, model):
-    write_world(tmp_path, leave_out=model)
+    write_world(tmp_path, tables(leave_out=model))
     found = {claim: TESTS[claim](tmp_path / "char_lm") for claim in set(CLAIMS.index) - set(NUMERIC.index)}
     about_others = {claim for claim, finding in found.items() if finding is not None}
     assert 0 < len(about_others) < len(found)

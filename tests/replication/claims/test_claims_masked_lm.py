@@ -2,14 +2,12 @@
 
 import pandas as pd
 import pytest
+from worlds import ALL_CLAIMS, judged, write_world
 
-from replication.claims import ledger
 from replication.claims.masked_lm import TESTS
-from replication.paths import ROOT
 from replication.results import METHODS
 
-EVERY = pd.read_csv(ROOT / "config/published/claims.csv")
-CLAIMS = EVERY[EVERY["id"].isin(TESTS)]
+CLAIMS = ALL_CLAIMS[ALL_CLAIMS["id"].isin(TESTS)]
 NUMERIC = CLAIMS.dropna(subset="value").set_index("id")
 SEEDS = [0, 1, 2]
 # A world in which every claim that is no number holds. Every method has one point, at this sparsity.
@@ -27,8 +25,7 @@ LEVELS = {
 SHARES = {"query VERB": 0.9, "query NOUN": 0.8, "key VERB": 0.7, "key NOUN": 0.8, "key AUX": 0.6}
 
 
-def write_world(
-    folder,
+def tables(
     recall=None,
     perplexity=None,
     *,
@@ -40,7 +37,8 @@ def write_world(
     gold_sparsity=0.98,
     full=3.5,
 ):
-    """Write the tables of a workflow; `recall` and `perplexity` change the level of some methods."""
+    """The tables of a workflow, by path; `recall` and `perplexity` change the level of some methods."""
+    found = {}
     for seed in SEEDS:
         changed = seed == SEEDS[-1] or not last_seed_only
         levels = LEVELS | (recall or {} if changed else {})
@@ -49,29 +47,24 @@ def write_world(
              "sparsity": sparsity, "precision": 0.5, "exact": 0.5, "empty_rows": 0.0, "gold_sparsity": gold_sparsity}
             for method, level in levels.items() for head, shift in ((0, other_head), (1, -other_head))
         )  # fmt: skip
-        write(sweep, folder / "sweep" / f"seed{seed}.parquet")
+        found[f"masked_lm/sweep/seed{seed}.parquet"] = sweep
         levels = LEVELS | (perplexity or {} if changed else {})
         nats = {"full": 2.0, "gold graph": 2.0 + (gap if changed else 0)} | {m: 4 - x for m, x in levels.items()}
         replaced = pd.DataFrame(
             {"seed": seed, "method": method, "setting": "{}", "window": 0, "nats": value, "sparsity": SPARSITY,
              "perplexity": full} for method, value in nats.items()
         )  # fmt: skip
-        write(replaced, folder / "replaced" / f"seed{seed}.csv")
+        found[f"masked_lm/replaced/seed{seed}.csv"] = replaced
     heads = pd.DataFrame(
         {"layer": 0, "head": [0, 1], "mass": [0.1, 0.2], "chance": 0.05, "tokens": 9, "chains": "gold"}
     )
-    write(heads, folder / "coreference.csv")
+    found["masked_lm/coreference.csv"] = heads
     cells = {cell: share for cell, share in (SHARES | (shares or {})).items() if share is not None}
     tags = pd.DataFrame(
         {"layer": 0, "side": cell.split()[0], "head": 0, "tag": cell.split()[1], "cluster": cluster, "share": value}
         for cell, share in cells.items() for cluster, value in ((0, share), (1, 1 - share))
     )  # fmt: skip
-    write(tags, folder / "tags.csv")
-
-
-def write(table, path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_parquet(path, index=False) if path.suffix == ".parquet" else table.to_csv(path, index=False)
+    return found | {"masked_lm/tags.csv": tags}
 
 
 @pytest.fixture
@@ -79,8 +72,7 @@ def verdicts(tmp_path):
     """Write a world, and judge it: the ledger by id."""
 
     def judge(at_paper_scale=False, folder="results", **world):
-        write_world(tmp_path / folder / "masked_lm", **world)
-        return ledger(EVERY, tmp_path / folder, at_paper_scale).set_index("id").loc[list(CLAIMS["id"])]
+        return judged(tmp_path / folder, tables(**world), CLAIMS["id"], at_paper_scale)
 
     return judge
 
@@ -125,8 +117,8 @@ def test_a_claim_fails_where_the_tables_turn_if_only_for_one_seed(verdicts, clai
 )
 def test_a_leader_is_overtaken_by_every_method_but_those_that_the_paper_puts_before_it(tmp_path, score, place, order):
     for rival in METHODS.keys() - order[-1:]:
-        write_world(tmp_path / rival, **{score: {rival: 0.95}})
-        assert TESTS[f"mlm-{score}-{place}"](tmp_path / rival).holds == (rival in order), rival
+        write_world(tmp_path / rival, tables(**{score: {rival: 0.95}}))
+        assert TESTS[f"mlm-{score}-{place}"](tmp_path / rival / "masked_lm").holds == (rival in order), rival
 
 
 @pytest.mark.parametrize("cell", SHARES)

@@ -2,12 +2,10 @@
 
 import pandas as pd
 import pytest
+from worlds import judged
 
-from replication.claims import ledger
 from replication.claims.normalizer_speed import TESTS
-from replication.paths import ROOT
 
-CLAIMS = pd.read_csv(ROOT / "config/published/claims.csv")
 COLUMNS = ["train_tokens_per_second", "decode_tokens_per_second", "bleu"]
 # A world in which all claims hold.
 WORLD = {
@@ -22,18 +20,16 @@ WORLD = {
 }
 
 
-def judged(folder, point=None, column=None, value=None) -> pd.DataFrame:
+def verdicts(folder, point=None, column=None, value=None) -> pd.DataFrame:
     index = pd.MultiIndex.from_tuples(WORLD, names=["contender", "implementation"])
     table = pd.DataFrame(WORLD.values(), index=index, columns=COLUMNS)
     if point is not None:
         table.loc[point, column] = value
-    (folder / "normalizer_speed").mkdir()
-    table.reset_index().to_csv(folder / "normalizer_speed/speed.csv", index=False)
-    return ledger(CLAIMS, folder, False).set_index("id").loc[list(TESTS)]
+    return judged(folder, {"normalizer_speed/speed.csv": table.reset_index()}, TESTS)
 
 
 def test_where_all_claims_hold_the_ledger_says_so(tmp_path):
-    table = judged(tmp_path)
+    table = verdicts(tmp_path)
     assert (table["verdict"] == "holds").all()
     assert (table["seeds"] == 1).all()
     assert table["mean"].tolist() == pytest.approx([480 / 230, 480 / 47, 900 / 440, 0.0])
@@ -52,23 +48,23 @@ def test_where_all_claims_hold_the_ledger_says_so(tmp_path):
     ],
 )
 def test_the_better_implementation_of_a_rival_decides(tmp_path, claim, point, column, value):
-    table = judged(tmp_path, point, column, value)
+    table = verdicts(tmp_path, point, column, value)
     assert table.loc[claim, "verdict"] == "fails"
     assert (table.drop(claim)["verdict"] == "holds").all()
 
 
 def test_a_better_softmax_changes_nothing(tmp_path):
-    assert (judged(tmp_path, ("softmax", "torch"), "bleu", 40.0)["verdict"] == "holds").all()
+    assert (verdicts(tmp_path, ("softmax", "torch"), "bleu", 40.0)["verdict"] == "holds").all()
 
 
 @pytest.mark.parametrize("claim", TESTS)
 def test_both_implementations_are_named(tmp_path, claim):
-    numbers = judged(tmp_path).loc[claim, "numbers"]
+    numbers = verdicts(tmp_path).loc[claim, "numbers"]
     assert "sparselib" in numbers
     assert "entmax" in numbers
 
 
 def test_without_a_table_nothing_is_tested(tmp_path):
     (tmp_path / "normalizer_speed").mkdir()
-    table = ledger(CLAIMS, tmp_path, False).set_index("id").loc[list(TESTS)]
+    table = judged(tmp_path, {}, TESTS)
     assert (table["verdict"] == "untested at this scale").all()

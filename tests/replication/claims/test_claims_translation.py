@@ -2,14 +2,12 @@
 
 import pandas as pd
 import pytest
+from worlds import ALL_CLAIMS, judged
 
-from replication.claims import ledger
 from replication.claims.translation import TESTS
-from replication.paths import ROOT
 from replication.results import METHODS
 
-EVERY = pd.read_csv(ROOT / "config/published/claims.csv")
-CLAIMS = EVERY[EVERY["id"].isin(TESTS)].set_index("id")
+CLAIMS = ALL_CLAIMS[ALL_CLAIMS["id"].isin(TESTS)].set_index("id")
 NUMERIC = CLAIMS.dropna(subset="value")
 SEEDS, PAIRS = [0, 1, 2], ["en-de", "en-fr"]
 GOLD = 0.8
@@ -27,8 +25,9 @@ POINTS = {
 }
 
 
-def write_world(folder, changes=None, *, pair="en-fr", last_seed_only=False, gap=0.0, precision=0.2, bleu=30.0):
-    """Write the tables of a workflow; `changes` are other points of some methods, for one pair."""
+def tables(changes=None, *, pair="en-fr", last_seed_only=False, gap=0.0, precision=0.2, bleu=30.0):
+    """The tables of a workflow, by path; `changes` are other points of some methods, for one pair."""
+    found = {}
     for this in PAIRS:
         for seed in SEEDS:
             changed = this == pair and (seed == SEEDS[-1] or not last_seed_only)
@@ -41,26 +40,21 @@ def write_world(folder, changes=None, *, pair="en-fr", last_seed_only=False, gap
                  "sparsity": sparsity, "precision": precision if changed else 0.2, "exact": 0.5, "empty_rows": 0.0,
                  "gold_sparsity": GOLD} for method, setting, sparsity, recall, _ in rows
             )  # fmt: skip
-            write(sweep, folder / this / "sweep" / f"seed{seed}.parquet")
+            found[f"translation/{this}/sweep/seed{seed}.parquet"] = sweep
             own = [("full", "{}", 0.0, 1.0, 0.0), ("gold graph", "{}", GOLD, 1.0, gap if changed else 0.0)]
             replaced = pd.DataFrame(
                 {"seed": seed, "method": method, "setting": setting, "window": 0, "bleu": 30.0 - loss, "recall": recall,
                  "sparsity": sparsity, "gold_sparsity": GOLD} for method, setting, sparsity, recall, loss in own + rows
             )  # fmt: skip
-            write(replaced, folder / this / "replaced" / f"seed{seed}.csv")
-        write(pd.DataFrame({"bleu": [bleu], "sentences": [1000]}), folder / this / "bleu.csv")
-
-
-def write(table, path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_parquet(path, index=False) if path.suffix == ".parquet" else table.to_csv(path, index=False)
+            found[f"translation/{this}/replaced/seed{seed}.csv"] = replaced
+        found[f"translation/{this}/bleu.csv"] = pd.DataFrame({"bleu": [bleu], "sentences": [1000]})
+    return found
 
 
 @pytest.fixture
 def verdicts(tmp_path):
     def judge(*changes, at_paper_scale=False, **world):
-        write_world(tmp_path / "results" / "translation", *changes, **world)
-        return ledger(EVERY, tmp_path / "results", at_paper_scale).set_index("id").loc[list(CLAIMS.index)]
+        return judged(tmp_path / "results", tables(*changes, **world), CLAIMS.index, at_paper_scale)
 
     return judge
 

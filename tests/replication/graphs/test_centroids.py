@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from drawing import drawn
 
 from replication.graphs import centroids, projections
 from replication.graphs.centroids import fit_block_layer, fit_layer, sample_points
@@ -27,7 +28,7 @@ def projection():
 @pytest.fixture
 def graphs(graphs_of):
     """Padding is far away from everything else."""
-    q, k = torch.randn(2, len(LENGTHS), 2, 9, 4, generator=torch.Generator().manual_seed(1))
+    q, k = drawn(2, len(LENGTHS), 2, 9, 4, seed=1)
     for sentence, length in enumerate(LENGTHS):
         q[sentence, :, length:] = k[sentence, :, length:] = 1e6
     return graphs_of(LENGTHS, q=q, k=k)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from drawing import drawn, drawn_mask
 
 from replication.graphs.counting import Counter, bucket_bits, pack
 from replication.graphs.shards import Batch
@@ -24,10 +25,6 @@ from sparselib.predictors import (
 
 HEADS, PROJECTED = 2, 4
 WINDOWS = [0, 1, 2, 3, 6, 7, 50, 140]
-
-
-def drawn(*shape, seed=0):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def make_batch(lengths, causal):
@@ -152,7 +149,7 @@ def test_sizes(batch):
 
 @pytest.mark.parametrize("keys", [1, 7, 8, 63, 64, 65, 130, 200])
 def test_packed_words_hold_key_j_in_bit_j(keys):
-    graph = torch.rand(2, 3, keys, generator=torch.Generator().manual_seed(keys)) < 0.5
+    graph = drawn_mask(2, 3, keys, density=0.5, seed=keys)
     words = pack(graph)
     assert words.shape == (2, 3, -(-keys // 64))
     assert words.dtype == np.uint64

@@ -5,6 +5,7 @@ import json
 import entmax as reference
 import pytest
 import torch
+from drawing import drawn_in_turn
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -16,10 +17,9 @@ SEQUENCE = torch.tensor([2, 3, 11, 12, 40])
 HEADS, LENGTH, DIMENSION, LAYERS = 2, 10, 4, 3
 
 
-def drawn(seed=0, length=LENGTH):
-    generator = torch.Generator().manual_seed(seed)
+def queries_and_keys(seed=0, length=LENGTH):
     shape = (len(LENGTHS), HEADS, length, DIMENSION)
-    return tuple(torch.randn(shape, generator=generator) * 2 for _ in range(2))
+    return tuple(x * 2 for x in drawn_in_turn(shape, shape, seed=seed))
 
 
 def write(folder, *, causal=False, written=5, size=2):
@@ -29,7 +29,7 @@ def write(folder, *, causal=False, written=5, size=2):
         for start in range(0, written, size):
             lengths = LENGTHS[start : start + size]
             for layer in range(LAYERS):
-                q, k = (x[start : start + size, :, : int(lengths.max())] for x in drawn(layer))
+                q, k = (x[start : start + size, :, : int(lengths.max())] for x in queries_and_keys(layer))
                 writer.write(layer, start, q, k, lengths)
     return paths
 
@@ -42,7 +42,7 @@ def paths(tmp_path):
 @pytest.mark.parametrize("size", [1, 2, 5, 8])
 def test_batches_are_what_was_written_cut_to_their_longest(paths, size):
     for layer, path in enumerate(paths):
-        q, k = drawn(layer)
+        q, k = queries_and_keys(layer)
         with open_graphs(path) as graphs:
             seen = 0
             for batch in graphs.batches(size):
@@ -69,7 +69,7 @@ def test_graphs_know_their_shape_sequences_and_header(paths):
 @pytest.mark.parametrize("causal", [False, True])
 def test_visible_and_gold_follow_from_q_k_lengths_and_causality(tmp_path, causal):
     path = write(tmp_path, causal=causal)[0]
-    q, k = (x.double() for x in drawn(0))
+    q, k = (x.double() for x in queries_and_keys(0))
     with open_graphs(path) as graphs:
         assert graphs.causal is causal
         for batch in graphs.batches(2):
@@ -85,7 +85,7 @@ def test_visible_and_gold_follow_from_q_k_lengths_and_causality(tmp_path, causal
 
 
 def test_the_file_is_what_the_safetensors_library_reads(paths):
-    q, _ = drawn(2)
+    q, _ = queries_and_keys(2)
     assert int.from_bytes(paths[2].read_bytes()[:8], "little") % 8 == 0  # so the tensors are aligned
     with safe_open(paths[2], framework="pt") as file:
         assert set(file.keys()) == {"q", "k", "lengths", "sequence"}
@@ -97,7 +97,7 @@ def test_the_file_is_what_the_safetensors_library_reads(paths):
 
 
 def test_half_precision_and_gradients_are_written_as_float32(tmp_path):
-    q, k = (x.half().requires_grad_() for x in drawn())
+    q, k = (x.half().requires_grad_() for x in queries_and_keys())
     with writing_graphs([tmp_path / "g"], SEQUENCE, HEADS, LENGTH, DIMENSION, causal=False) as writer:
         writer.write(0, 0, q, k, torch.full((5,), LENGTH))
     with open_graphs(tmp_path / "g") as graphs:
@@ -108,7 +108,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path):
     def interrupted():
         paths = [tmp_path / "a.safetensors", tmp_path / "b.safetensors"]
         with writing_graphs(paths, SEQUENCE, HEADS, LENGTH, DIMENSION, causal=False) as writer:
-            writer.write(0, 0, *drawn(), LENGTHS)
+            writer.write(0, 0, *queries_and_keys(), LENGTHS)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -137,7 +137,7 @@ def test_what_does_not_fit_is_an_error(tmp_path, case, which):
 
     def beyond():
         with writing_graphs([tmp_path / "g"], SEQUENCE, HEADS, LENGTH, DIMENSION, causal=False) as writer:
-            writer.write(0, 0, *drawn(), LENGTHS)
+            writer.write(0, 0, *queries_and_keys(), LENGTHS)
             writer.write(0, start, q, k, torch.ones(shape[0]))
 
     with pytest.raises(ValueError, match="does not fit"):
@@ -173,7 +173,7 @@ def test_foreign_files_are_format_errors(tmp_path):
 @pytest.mark.parametrize("name", ["q", "k"])
 @pytest.mark.parametrize("bad", [torch.nan, -torch.inf])
 def test_values_that_are_not_finite_are_refused_by_name(graphs_of, name, bad):
-    q, k = drawn()
+    q, k = queries_and_keys()
     (q if name == "q" else k)[3, 1, 2, 0] = bad
     graphs = graphs_of([LENGTH] * 5, q=q, k=k)
     graphs.batch(0, 3)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from drawing import drawn
 
 from replication.graphs.grids import expand
 from replication.graphs.sweep import MEASURES, sweep_layer
@@ -28,10 +29,6 @@ METHODS = {
 }
 RANDOM = [method for method, section in METHODS.items() if PREDICTORS[section["predictor"]].needs.seed]
 KEY = ["method", "setting", "head", "window"]
-
-
-def drawn(*shape, seed):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 PROJECTION = Projection(drawn(2, 4, 3, seed=0) * 0.5, drawn(2, 3, seed=1))

@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import pytest
 import torch
+from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -49,10 +50,10 @@ def test_union_equals_that_of_sets_sorted_and_each_block_once(data, size, causal
 
 
 def test_without_lengths_one_sentence_may_stand_for_all():
-    predicted = NearestBlocks(2).predict(*torch.randn(2, 1, 3, 10, 1, generator=torch.Generator().manual_seed(1)))
+    predicted = NearestBlocks(2).predict(*drawn(2, 1, 3, 10, 1, seed=1))
     mask = unite(predicted, 4, 38)
     assert mask.shape == (1, 3)
-    q = torch.randn(2, 3, 38, 8, generator=torch.Generator().manual_seed(0))
+    q = drawn(2, 3, 38, 8)
     both = unite(predicted.expand(2, -1, -1, -1), 4, 38)
     assert torch.equal(block_sparse_entmax_attention(q, q, q, mask), block_sparse_entmax_attention(q, q, q, both))
 
@@ -81,14 +82,15 @@ def test_bad_lengths_are_named():
 # --- The whole path of a model's layer ---
 
 
-def drawn(length, batch=1, heads=2, dimension=8, seed=0):
-    q, k = torch.randn(2, batch, heads, length, dimension, generator=torch.Generator().manual_seed(seed))
-    weight = torch.randn(heads, dimension, 2, generator=torch.Generator().manual_seed(1))
+def layer_of(length, batch=1, heads=2, dimension=8, seed=0):
+    """Queries and keys, and the projection that both go through."""
+    q, k = drawn(2, batch, heads, length, dimension, seed=seed)
+    weight = drawn(heads, dimension, 2, seed=1)
     return q, k, Projection(weight, torch.zeros(heads, 2))
 
 
 def test_a_layer_uses_its_own_projection_and_predictor_and_the_lengths_in_blocks():
-    q, k, projection = drawn(22, batch=2)
+    q, k, projection = layer_of(22, batch=2)
     chunks, lengths = Chunks(4), torch.tensor([22, 9])
     other = Projection(projection.weight.flip(1), projection.bias)
     graph = PredictedBlocks([projection, other], [NearestBlocks(1), NearestBlocks(2)], chunks)
@@ -103,8 +105,8 @@ def test_a_layer_uses_its_own_projection_and_predictor_and_the_lengths_in_blocks
 @pytest.mark.parametrize("predictor", ["nearest", "clustered"])
 def test_a_compiled_prediction_is_the_same(predictor, lengths):
     """In one graph: nothing in it waits for numbers."""
-    q, k, projection = drawn(22, batch=2)
-    centroids = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(2))
+    q, k, projection = layer_of(22, batch=2)
+    centroids = drawn(2, 3, 8, seed=2)
     rule = NearestBlocks(2) if predictor == "nearest" else ClusteredBlocks(centroids, 2)
     layer = (projection, rule, Chunks(4), q, k, None if lengths is None else torch.tensor(lengths))
     compiled = torch.compile(_predicted, fullgraph=True, backend="aot_eager")
@@ -113,13 +115,13 @@ def test_a_compiled_prediction_is_the_same(predictor, lengths):
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler on a CPU")
 def test_compiled_by_an_option():
-    q, k, projection = drawn(22, batch=2)
+    q, k, projection = layer_of(22, batch=2)
     masks = [PredictedBlocks([projection], [NearestBlocks(2)], Chunks(4), x)(0, q, k, None) for x in (False, True)]
     assert torch.equal(masks[0].to_dense(), masks[1].to_dense())
 
 
 def test_predicted_lists_pass_the_checks_of_masks():
-    q, k, projection = drawn(22, batch=2)
+    q, k, projection = layer_of(22, batch=2)
     mask = PredictedBlocks([projection], [NearestBlocks(2)], Chunks(4))(0, q, k, torch.tensor([22, 9]))
     checked = BlockMask(**{field.name: getattr(mask, field.name) for field in fields(mask)})
     assert torch.equal(checked.to_dense(), mask.to_dense())
@@ -135,7 +137,7 @@ def test_predictors_of_others_are_checked(blocks, first, named):
         def predict(self, q, k, *, lengths=None, causal=False):
             return torch.full((*q.shape[:2], blocks, 1), first)
 
-    q, k, projection = drawn(22)
+    q, k, projection = layer_of(22)
     with pytest.raises(ValueError, match=named):
         PredictedBlocks([projection], [Wrong()], Chunks(4))(0, q, k, None)
 
@@ -159,8 +161,8 @@ class LargestStorage(TorchDispatchMode):
 def test_memory_is_linear_in_the_number_of_blocks(size):
     """Even for 65,536 tokens in blocks of one or four, where a byte for each pair of blocks would be 4 GB or 268 MB."""
     length, heads, clusters, count = 65_536, 1, 8, 4
-    q, k, projection = drawn(length, heads=heads)
-    centroids = torch.randn(heads, clusters, 2 * size, generator=torch.Generator().manual_seed(2))
+    q, k, projection = layer_of(length, heads=heads)
+    centroids = drawn(heads, clusters, 2 * size, seed=2)
     predictor = ClusteredBlocks(centroids, count)
     graph = PredictedBlocks([projection], [predictor], Chunks(size))
     with LargestStorage() as largest:

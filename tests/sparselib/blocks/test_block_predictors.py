@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from sparselib.blocks import ClusteredBlocks, NearestBlocks
 
 
 def centers(clusters=5):
-    return torch.randn(2, clusters, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return drawn(2, clusters, 4, seed=1, dtype=torch.float64)
 
 
 PREDICTORS = {
@@ -55,7 +56,7 @@ def test_nearest_equals_its_loop(case, count, metric):
 
 
 def test_nearest_in_parts_is_nearest_at_once(monkeypatch):
-    q, k = torch.randn(2, 2, 2, 50, 4, generator=torch.Generator().manual_seed(0))
+    q, k = drawn(2, 2, 2, 50, 4)
     at_once = NearestBlocks(4).predict(q, k)
     monkeypatch.setattr("sparselib.blocks.predictors._SCORES", 1000)
     assert torch.equal(NearestBlocks(4).predict(q, k), at_once)
@@ -84,7 +85,7 @@ def test_some_queries_are_picked_by_nobody(case):
 
 def test_padding_changes_nothing(predictor):
     """Whatever it holds, and however much of it there is."""
-    q, k = torch.randn(2, 3, 2, 12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    q, k = drawn(2, 3, 2, 12, 4, dtype=torch.float64)
     lengths = [12, 5, 1]
     reference = predictor.predict(q, k, lengths=lengths)
     longer = [torch.nn.functional.pad(x, (0, 0, 0, 7), value=torch.nan) for x in (q, k)]
@@ -94,7 +95,7 @@ def test_padding_changes_nothing(predictor):
 
 
 def test_no_global_randomness(predictor):
-    q, k = torch.randn(2, 3, 2, 12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    q, k = drawn(2, 3, 2, 12, 4, dtype=torch.float64)
     before = torch.get_rng_state()
     assert torch.equal(predictor.predict(q, k), predictor.predict(q, k, lengths=[12, 12, 12]))
     assert torch.equal(before, torch.get_rng_state())
@@ -107,7 +108,7 @@ def test_no_global_randomness(predictor):
 )  # fmt: skip
 def test_a_list_holds_no_padding_no_future_and_no_block_twice(name, lengths, causal, seed):
     n = max(lengths)
-    q, k = torch.randn(2, len(lengths), 2, n, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    q, k = drawn(2, len(lengths), 2, n, 4, seed=seed, dtype=torch.float64)
     found = PREDICTORS[name].predict(q, k, lengths=lengths, causal=causal)
     for b, length in enumerate(lengths):
         for i in range(n):
@@ -159,7 +160,7 @@ def test_centroids_must_match_heads_and_dimension(shape):
 
 
 def test_a_sentence_without_blocks_has_none(predictor):
-    q, k = torch.randn(2, 3, 2, 6, 4, generator=torch.Generator().manual_seed(0))
+    q, k = drawn(2, 3, 2, 6, 4)
     found = predictor.predict(q, k, lengths=[0, 6, 4])
     assert (found[0] == 6).all()
     assert (found[1] < 6).any()

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from drawing import drawn, drawn_mask
 
 from sparselib.blocks.chunks import TOKENS, Chunks
 
@@ -12,7 +13,7 @@ SIZES = [1, 2, 3, 4, 11, 16]
 @pytest.fixture
 def tokens():
     """`[B, H, n, R]`, whose padding holds NaN."""
-    x = torch.randn(len(LENGTHS), 2, N, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x = drawn(len(LENGTHS), 2, N, 3, dtype=torch.float64)
     for b, length in enumerate(LENGTHS):
         x[b, :, length:] = torch.nan
     return x
@@ -36,7 +37,7 @@ def test_vectors_equal_their_loop(tokens, size, pooling):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_block_is_positive_if_any_of_its_pairs_is(size):
-    pairs = torch.rand(2, 3, N, 7, generator=torch.Generator().manual_seed(0)) < 0.05
+    pairs = drawn_mask(2, 3, N, 7, density=0.05)
     found = Chunks(size).blocks(pairs)
     expected = torch.zeros_like(found)
     for b, h, i, j in pairs.nonzero().tolist():
@@ -47,7 +48,7 @@ def test_a_block_is_positive_if_any_of_its_pairs_is(size):
 
 @pytest.mark.parametrize("pooling", ["concatenate", "mean"])
 def test_chunks_of_one_token_are_tokens(pooling):
-    x = torch.randn(2, 3, N, 4, generator=torch.Generator().manual_seed(0))
+    x = drawn(2, 3, N, 4)
     assert torch.equal(Chunks(1, pooling).vectors(x), x)
     assert TOKENS == Chunks(1)
 

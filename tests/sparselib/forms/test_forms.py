@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from drawing import drawn_in_turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,16 +87,15 @@ def test_equals_its_loop(case, name, k):
         assert torch.equal(case.predict(predictor), looped(case, name, k))
 
 
-def drawn(queries, keys, seed=0, heads=2):
-    generator = torch.Generator().manual_seed(seed)
-    return tuple(torch.randn(2, heads, n, 4, generator=generator, dtype=torch.float64) for n in (queries, keys))
+def queries_and_keys(queries, keys, seed=0, heads=2):
+    return drawn_in_turn((2, heads, queries, 4), (2, heads, keys, 4), seed=seed, dtype=torch.float64)
 
 
 @given(k=st.integers(1, 12), extra=st.integers(0, 10), causal=st.booleans(), name=st.sampled_from(list(FORMS)))
 @settings(deadline=None)
 def test_rows_keep_at_most_k_keys_and_global_rows_all(k, extra, causal, name):
     n = k + extra
-    pairs = form(name, k, SEED).predict(*drawn(n, n), causal=causal)
+    pairs = form(name, k, SEED).predict(*queries_and_keys(n, n), causal=causal)
     rows = pairs.sum(-1)
     if name in ("Global", "BigBird"):
         full = k if name == "Global" else k // 4
@@ -111,7 +111,7 @@ def test_rows_keep_at_most_k_keys_and_global_rows_all(k, extra, causal, name):
 def test_random_and_topk_use_their_budget_up(n, k, causal):
     seen = torch.arange(n) + 1 if causal else torch.full((n,), n)
     for name in ("Random", "Top-k", "Top-k OOW"):
-        kept = form(name, k, SEED).predict(*drawn(n, n), causal=causal).sum(-1)
+        kept = form(name, k, SEED).predict(*queries_and_keys(n, n), causal=causal).sum(-1)
         if name != "Top-k OOW":
             assert torch.equal(kept, seen.clamp(max=k).expand_as(kept))
         else:  # the window is cut at the edges; the keys beyond it make up for none of that
@@ -123,7 +123,7 @@ def test_random_and_topk_use_their_budget_up(n, k, causal):
 def test_a_decoders_row_does_not_depend_on_later_tokens(n, end, k, name):
     """Else decoding step by step would not be decoding at once."""
     end, k = min(n, end), min(n, end, k)
-    q, keys = drawn(n, n)
+    q, keys = queries_and_keys(n, n)
     whole = form(name, k, SEED).predict(q, keys, causal=True)
     part = form(name, k, SEED).predict(q[:, :, :end], keys[:, :, :end], causal=True)
     assert torch.equal(part, whole[:, :, :end, :end])
@@ -131,13 +131,13 @@ def test_a_decoders_row_does_not_depend_on_later_tokens(n, end, k, name):
 
 @pytest.mark.parametrize("name", ["Window", "Dilated", "Global", "Random", "Top-k"])
 def test_a_larger_budget_keeps_what_a_smaller_one_kept(name, causal):
-    masks_of = [form(name, k, SEED).predict(*drawn(12, 12), causal=causal) for k in range(1, 13)]
+    masks_of = [form(name, k, SEED).predict(*queries_and_keys(12, 12), causal=causal) for k in range(1, 13)]
     for smaller, larger in pairwise(masks_of):
         assert not (smaller & ~larger).any()
 
 
 def test_random_keys_are_uniform_and_differ_by_row_head_and_seed():
-    q, keys = drawn(16, 16, heads=64)
+    q, keys = queries_and_keys(16, 16, heads=64)
     draws = torch.stack([form("Random", 4, seed).predict(q, keys)[0] for seed in range(16)])  # [seed, H, Q, K]
     share = draws.double().mean(dim=(0, 1))
     assert (share - 0.25).abs().max() < 0.07  # 5 standard deviations of 1024 draws
@@ -147,7 +147,7 @@ def test_random_keys_are_uniform_and_differ_by_row_head_and_seed():
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_bigbird_at_the_smallest_budgets_is_a_window(k, causal):
-    q, keys = drawn(9, 9)
+    q, keys = queries_and_keys(9, 9)
     expected = form("Window", k).predict(q, keys, causal=causal)
     assert torch.equal(form("BigBird", k).predict(q, keys, causal=causal), expected)
 
@@ -162,7 +162,7 @@ def test_ties_outside_the_window_are_kept_and_the_window_uses_up_no_place():
 @pytest.mark.parametrize("queries", [3, 11])
 @pytest.mark.parametrize("name", ["Full", "Random", "Top-k"])
 def test_cross_attention(name, queries):
-    q, keys = drawn(queries, 7)
+    q, keys = queries_and_keys(queries, 7)
     found = form(name, 2, SEED).predict(q, keys)
     for b, h, i in torch.cartesian_prod(torch.arange(2), torch.arange(2), torch.arange(queries)).tolist():
         values = {
@@ -176,13 +176,13 @@ def test_cross_attention(name, queries):
 @pytest.mark.parametrize("name", ["Block", "Window", "Dilated", "Global", "BigBird", "Top-k OOW"])
 def test_other_forms_have_no_cross_attention(name):
     with pytest.raises(ValueError, match="is for self-attention, got 3 queries, 7 keys"):
-        form(name, 2).predict(*drawn(3, 7))
+        form(name, 2).predict(*queries_and_keys(3, 7))
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_gradient_is_softmaxs_over_the_pairs_kept(name, causal):
-    q, keys = (x.requires_grad_() for x in drawn(8, 8))
-    value, direction = drawn(8, 8, seed=1)
+    q, keys = (x.requires_grad_() for x in queries_and_keys(8, 8))
+    value, direction = queries_and_keys(8, 8, seed=1)
     mask = form(name, 4, SEED).predict(q, keys, causal=causal)
     output, weights = attention(q, keys, value, mask, normalizer=SOFTMAX)
     found = torch.autograd.grad(output, (q, keys), direction)
@@ -197,7 +197,7 @@ def test_gradient_is_softmaxs_over_the_pairs_kept(name, causal):
 
 
 def test_topk_over_softmax_is_topk_softmax(causal):
-    q, keys = drawn(8, 8)
+    q, keys = queries_and_keys(8, 8)
     visible = torch.ones(8, 8, dtype=torch.bool).tril() if causal else None
     by_mask = attention(q, keys, keys, form("Top-k", 3).predict(q, keys, causal=causal), normalizer=SOFTMAX)[0]
     by_normalizer = attention(q, keys, keys, visible, normalizer=partial(topk_softmax, k=3))[0]
@@ -206,7 +206,7 @@ def test_topk_over_softmax_is_topk_softmax(causal):
 
 def test_any_pattern_can_be_a_form():
     parts = masks.strided_parts(3)
-    found = Positions(masks.combined(parts, "per_head")).predict(*drawn(9, 9), causal=True)
+    found = Positions(masks.combined(parts, "per_head")).predict(*queries_and_keys(9, 9), causal=True)
     for head in range(2):
         assert torch.equal(found[:, head], masks.to_dense(parts[head], 2, 1, 9)[:, 0])
 

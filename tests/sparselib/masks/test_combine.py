@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from drawing import drawn_mask
 
 from sparselib.masks.combine import combine
 
@@ -11,7 +12,7 @@ LENGTHS = [16, 7, 2, 1]
 
 
 def predicted_edges(n=16):
-    return torch.rand(len(LENGTHS), 2, n, n, generator=torch.Generator().manual_seed(0)) < 0.1
+    return drawn_mask(len(LENGTHS), 2, n, n, density=0.1)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -76,6 +77,6 @@ def test_errors_name_the_argument(arguments, named):
 @pytest.mark.parametrize("rows", [1, 2, 6])
 def test_fewer_queries_than_keys_are_the_last_ones(rows):
     """A step of incremental decoding has the last rows of the whole."""
-    predicted = torch.rand(2, 3, 6, 6, generator=torch.Generator().manual_seed(0)) < 0.2
+    predicted = drawn_mask(2, 3, 6, 6, density=0.2)
     whole = combine(predicted, 3, "first", causal=True)
     assert torch.equal(combine(predicted[:, :, -rows:], 3, "first", causal=True), whole[:, :, -rows:])

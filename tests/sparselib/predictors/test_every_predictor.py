@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 import torch
+from drawing import drawn, drawn_in_turn
 
 from sparselib.forms import FORMS, form
 from sparselib.predictors import (
@@ -23,7 +24,7 @@ from sparselib.predictors import (
 
 
 def centers():
-    return torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return drawn(2, 5, 4, seed=1, dtype=torch.float64)
 
 
 PREDICTORS = {
@@ -48,9 +49,8 @@ def predictor(request):
     return PREDICTORS[request.param]
 
 
-def drawn(n, seed=0, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(seed)
-    return tuple(torch.randn(3, 2, n, 4, generator=generator, dtype=dtype) for _ in range(2))
+def queries_and_keys(n, seed=0, dtype=torch.float64):
+    return drawn_in_turn((3, 2, n, 4), (3, 2, n, 4), seed=seed, dtype=dtype)
 
 
 def test_never_padded_and_never_future(predictor, case):
@@ -60,7 +60,7 @@ def test_never_padded_and_never_future(predictor, case):
 def test_padding_changes_nothing(predictor, causal):
     """Whatever the padding holds, and however much of it there is."""
     lengths = [12, 5, 1]
-    q, k = drawn(12)
+    q, k = queries_and_keys(12)
     reference = predictor.predict(q, k, lengths=lengths, causal=causal)
     for garbage in (0.0, 1e30, torch.nan, -torch.inf):
         longer_q, longer_k = (torch.nn.functional.pad(x, (0, 0, 0, 7), value=garbage) for x in (q, k))
@@ -72,12 +72,12 @@ def test_padding_changes_nothing(predictor, causal):
 
 
 def test_no_lengths_means_full_lengths(predictor):
-    q, k = drawn(9)
+    q, k = queries_and_keys(9)
     assert torch.equal(predictor.predict(q, k), predictor.predict(q, k, lengths=[9, 9, 9]))
 
 
 def test_same_input_same_mask_and_global_generators_untouched(predictor):
-    q, k = drawn(14)
+    q, k = queries_and_keys(14)
     before = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # noqa: NPY002
     first, again = predictor.predict(q, k), predictor.predict(q, k)
     after = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # noqa: NPY002
@@ -88,7 +88,7 @@ def test_same_input_same_mask_and_global_generators_untouched(predictor):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_takes_inputs_that_need_gradients_in_any_float_type_and_leaves_them_alone(predictor, dtype):
-    q, k = (x.requires_grad_() for x in drawn(8, dtype=dtype))
+    q, k = (x.requires_grad_() for x in queries_and_keys(8, dtype=dtype))
     kept = q.detach().clone()
     mask = predictor.predict(q, k, lengths=[8, 8, 4])
     assert mask.dtype == torch.bool
@@ -99,7 +99,7 @@ def test_takes_inputs_that_need_gradients_in_any_float_type_and_leaves_them_alon
 @pytest.mark.parametrize("name", [name for name, made in PREDICTORS.items() if isinstance(made, Bucketed)])
 def test_predict_is_the_shared_buckets_of_assign(name):
     predictor = PREDICTORS[name]
-    q, k = drawn(10)
+    q, k = queries_and_keys(10)
     queries, keys = predictor.assign(q, k, [10, 6, 2])
     shared = torch.einsum("bhqc,bhkc->bhqk", queries.int(), keys.int()) > 0
     assert torch.equal(predictor.predict(q, k, lengths=[10, 6, 2]), shared)
@@ -113,7 +113,7 @@ def test_is_frozen(predictor):
 
 @pytest.mark.parametrize(("name", "bad"), [("q", torch.nan), ("k", torch.inf)])
 def test_refuses_values_that_are_not_finite(predictor, name, bad):
-    q, k = drawn(6)
+    q, k = queries_and_keys(6)
     (q if name == "q" else k)[1, 1, 2, 3] = bad
     with pytest.raises(ValueError, match=f"{name} holds NaN or infinite values"):
         predictor.predict(q, k)
@@ -122,12 +122,12 @@ def test_refuses_values_that_are_not_finite(predictor, name, bad):
 @pytest.mark.parametrize("lengths", [[-1, 3, 3], [3, 3, 7], [3, 3]])
 def test_refuses_wrong_lengths(predictor, lengths):
     with pytest.raises(ValueError, match="lengths"):
-        predictor.predict(*drawn(6), lengths=lengths)
+        predictor.predict(*queries_and_keys(6), lengths=lengths)
 
 
 @pytest.mark.parametrize("shape", [(3, 6, 4), (2, 2, 6, 4), (3, 1, 6, 4), (3, 2, 6, 5)])
 def test_refuses_mismatched_shapes(predictor, shape):
-    q, _ = drawn(6)
+    q, _ = queries_and_keys(6)
     with pytest.raises(ValueError, match="q and k"):
         predictor.predict(q, torch.zeros(shape))
 
@@ -136,12 +136,12 @@ def test_refuses_mismatched_shapes(predictor, shape):
 @pytest.mark.parametrize("shape", [(1, 5, 4), (2, 5, 3)])
 def test_centroids_must_match_heads_and_dimension(make, shape):
     with pytest.raises(ValueError, match="centroids"):
-        make(torch.ones(shape)).predict(*drawn(6))
+        make(torch.ones(shape)).predict(*queries_and_keys(6))
 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_sentence_of_length_0_has_no_pair_and_changes_no_other(predictor, causal):
-    q, k = drawn(6)
+    q, k = queries_and_keys(6)
     found = predictor.predict(q, k, lengths=[0, 6, 4], causal=causal)
     assert not found[0].any()
     # Draws of a batch may depend on which sentences are in it, but not on what stands in the empty one.

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from drawing import drawn
 
 from sparselib.predictors import Hashing
 
@@ -38,13 +39,13 @@ def test_graph_is_symmetric_with_its_diagonal_and_grows_with_rounds():
 
 
 def test_opposite_tokens_never_share_a_bucket():
-    x = torch.randn(1, 1, 1, 4, generator=torch.Generator().manual_seed(0))
+    x = drawn(1, 1, 1, 4)
     pair = torch.cat([x, -x], dim=2)
     assert torch.equal(Hashing(2, rounds=5).predict(pair, pair)[0, 0], torch.eye(2, dtype=torch.bool))
 
 
 def test_seed_chooses_the_rotations():
-    x = torch.randn(1, 2, 40, 4, generator=torch.Generator().manual_seed(0))
+    x = drawn(1, 2, 40, 4)
     assert not torch.equal(Hashing(10, seed=0).predict(x, x), Hashing(10, seed=1).predict(x, x))
 
 

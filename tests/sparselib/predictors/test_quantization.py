@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from drawing import drawn
 
 from sparselib.predictors import Quantization
 
@@ -27,7 +28,7 @@ def test_equals_its_loop(case, bins):
 
 
 def test_bins_hold_the_ceiling_of_n_over_bins():
-    x = torch.randn(1, 1, 10, 1, generator=torch.Generator().manual_seed(0))
+    x = drawn(1, 1, 10, 1)
     queries, _ = Quantization(4).assign(x, x)
     assert queries.sum(dim=2).flatten().tolist() == [3, 3, 3, 1]
 
@@ -44,7 +45,7 @@ def test_queries_and_keys_are_ranked_separately():
 
 
 def test_one_bucket_per_dimension_for_real_tokens_and_none_for_padding():
-    x = torch.randn(2, 3, 9, 4, generator=torch.Generator().manual_seed(0))
+    x = drawn(2, 3, 9, 4)
     queries, keys = Quantization(3).assign(x, x, torch.tensor([9, 5]))
     assert queries.shape == keys.shape == (2, 3, 9, 12)
     assert (queries[0].sum(-1) == 4).all()

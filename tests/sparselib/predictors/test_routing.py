@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from drawing import drawn
 
 from sparselib.predictors import Routing, fit_routing_centroids
 
@@ -69,7 +70,7 @@ def test_one_membership_leaves_queries_empty_and_is_sparser_than_all():
 
 
 def test_fit_starts_at_random_points_and_stays_there_without_decay():
-    points = torch.randn(2, 40, 4, generator=torch.Generator().manual_seed(0))
+    points = drawn(2, 40, 4)
     centroids = fit_routing_centroids(points, 3, seed=0, decay=1.0)
     directions = points / points.norm(dim=-1, keepdim=True)
     assert centroids.shape == (2, 3, 4)
@@ -78,7 +79,7 @@ def test_fit_starts_at_random_points_and_stays_there_without_decay():
 
 
 def test_fit_moves_each_centroid_towards_the_mean_of_its_points():
-    points = torch.randn(2, 40, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    points = drawn(2, 40, 4, dtype=torch.float64)
     start = fit_routing_centroids(points, 3, seed=0, decay=1.0)
     fitted = fit_routing_centroids(points, 3, seed=0, decay=0.9)  # 40 points: a single update
     for h in range(2):
@@ -92,7 +93,7 @@ def test_fit_moves_each_centroid_towards_the_mean_of_its_points():
 
 
 def test_fit_returns_unit_vectors_and_depends_on_the_seed_alone():
-    points = torch.randn(2, 2000, 4, generator=torch.Generator().manual_seed(0))
+    points = drawn(2, 2000, 4)
     before = torch.get_rng_state()
     first, again, other = (fit_routing_centroids(points, 6, seed) for seed in (0, 0, 1))
     assert torch.equal(before, torch.get_rng_state())
