@@ -34,6 +34,7 @@ lint: env
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile workflow
+	lint-imports --no-cache --no-logo
 	python workflow/scripts/lint.py
 
 lab: env

@@ -33,7 +33,7 @@ SETTINGS = [("bfloat16", d, alpha, False, block) for d in (64, 128) for block in
 KERNELS = {
     triton_forward: ("_forward",),
     triton_backward: ("_gradient_of_queries", "_gradients_of_keys"),
-    triton_lists: ("_cut", "_listed"),
+    triton_lists: ("_cut", "_tiles_of_marks"),
 }
 #: What the loops of a kernel are for, in their order, and the matrix products in a step of each.
 LOOPS = {
@@ -133,7 +133,7 @@ def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int)
     try:
         for (module, name), kernel in originals.items():
             setattr(module, name, Compiling(kernel, found))
-        lists = triton_lists.joined(lists, lists, causal) if causal else lists
+        lists = triton_lists.both_lists(lists, lists, causal) if causal else lists
         output, tau, alive = triton_forward.forward(x, x, x, lists, None, sizes, precise=False, **rules)
         triton_backward.backward(x, x, x, x, output, tau, alive, lists, None, sizes, **rules)
     finally:

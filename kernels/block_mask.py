@@ -9,7 +9,7 @@ from torch.nn.attention import flex_attention
 
 from . import flex
 from .checks import fail_shapes, pair
-from .lists import joined
+from .lists import concatenated
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class BlockMask:
             )
         shape = tuple(indices.shape)
         counts, indices = _seen_once(counts, indices)
-        outside = _listed(counts, indices) & ((indices < 0) | (indices >= kv_blocks))
+        outside = _within_count(counts, indices) & ((indices < 0) | (indices >= kv_blocks))
         if outside.any():
             raise ValueError(
                 f"{indices_name}: index {indices[outside][0]} is out of range for {kv_blocks} blocks of keys; "
@@ -93,11 +93,14 @@ class BlockMask:
     def _check_duplicates(self) -> None:
         """By sorting each list: what counts visits of every pair of blocks would be larger than the lists."""
         lists = [_seen_once(counts, indices) for counts, indices in self.lists()]
-        repeated = any(self._repeats(indices, _listed(counts, indices)) for counts, indices in lists)
+        repeated = any(self._repeats(indices, _within_count(counts, indices)) for counts, indices in lists)
         if self.full_kv_indices is not None:
             both = (self.kv_num_blocks > 0) & (self.full_kv_num_blocks > 0)
             rows = [(counts[both], indices[both]) for counts, indices in self.lists()]
-            joined = torch.cat([indices for _, indices in rows], -1), torch.cat([_listed(*row) for row in rows], -1)
+            joined = (
+                torch.cat([indices for _, indices in rows], -1),
+                torch.cat([_within_count(*row) for row in rows], -1),
+            )
             repeated = repeated or self._repeats(*joined)
         if repeated:
             shapes = [tuple(x.shape) for x in (self.kv_indices, self.full_kv_indices) if x is not None]
@@ -112,7 +115,7 @@ class BlockMask:
         """How often each block is listed: ``[B, H, Q_blocks, KV_blocks]`` of int8."""
         visits = torch.zeros(*self.shape, *self.blocks, dtype=torch.int8, device=self.device)
         for counts, indices in self.lists():
-            listed = _listed(counts, indices)
+            listed = _within_count(counts, indices)
             visits.scatter_add_(-1, torch.where(listed, indices, 0).long(), listed.to(torch.int8))
         return visits
 
@@ -231,10 +234,10 @@ class BlockMask:
         Its ``mask_mod`` looks the block of a pair of tokens up, for uncompiled FlexAttention, which reads no list; the compiled
         one does not call it for full blocks. On another device the mask has to be made there, of ``mask.to(device)``.
         """
-        return flex.of_full_blocks(*joined(self.lists()), self.to_dense(), self.block_size, self.length)
+        return flex.of_full_blocks(*concatenated(self.lists()), self.to_dense(), self.block_size, self.length)
 
 
-def _listed(counts: Tensor, indices: Tensor) -> Tensor:
+def _within_count(counts: Tensor, indices: Tensor) -> Tensor:
     """True where an entry of ``indices [..., W]`` counts, by ``counts [...]``."""
     return torch.arange(indices.shape[-1], device=indices.device) < counts[..., None]
 

@@ -87,9 +87,9 @@ def certify(
         visited = pairs.visited(mask)
         rows = pairs.resolved(visited)
         if block_mask is None:
-            return Certificate(pairs.joined(rows), None, 1.0, 0)
-        rows = rows & pairs.judged(pairs.everything, tau, visited)[0]
-        return Certificate(pairs.joined(rows), block_mask, pairs.share(visited), 0)
+            return Certificate(pairs.by_query(rows), None, 1.0, 0)
+        rows = rows & pairs.certified(pairs.everything, tau, visited)[0]
+        return Certificate(pairs.by_query(rows), block_mask, pairs.share(visited), 0)
 
 
 def exact(
@@ -144,11 +144,11 @@ def exact(
     while True:
         output, tau = attend(q, k, v, mask, **rules)
         visited = pairs.visited(mask)
-        rows, wanted = pairs.judged(pairs.everything, tau, visited)
+        rows, excess = pairs.certified(pairs.everything, tau, visited)
         if rows.all():
             return output, tau, _complete_certificate(pairs, visited, mask, rounds)
         with torch.no_grad():
-            rounds += _complete(visited, rows, wanted, pairs, lambda mask: attend(q, k, v, mask, **rules)[1])
+            rounds += _complete(visited, rows, excess, pairs, lambda mask: attend(q, k, v, mask, **rules)[1])
         mask = pairs.block_mask(visited)
 
 
@@ -172,28 +172,28 @@ def _complete_certificate(pairs: BlockPairs, visited: Tensor, mask: BlockMask | 
             f"q, k: exact attention in {pairs.dtype} needs scores below {pairs.largest_score():.3g} (length of a query times "
             "length of a key times scale), and these are larger; float64 resolves larger ones"
         )
-    return Certificate(pairs.joined(rows), mask, pairs.share(visited) if mask else 1.0, rounds)
+    return Certificate(pairs.by_query(rows), mask, pairs.share(visited) if mask else 1.0, rounds)
 
 
 def _complete(
-    visited: Tensor, rows: Tensor, wanted: Tensor, pairs: BlockPairs, thresholds: Callable[[BlockMask], Tensor]
+    visited: Tensor, rows: Tensor, excess: Tensor, pairs: BlockPairs, thresholds: Callable[[BlockMask], Tensor]
 ) -> int:
     """Add blocks to ``visited [R, N]``, in place, until every row is certified; the number of rounds.
 
-    ``rows`` and ``wanted`` are what :meth:`BlockPairs.judged` says of `visited`.
+    ``rows`` and ``excess`` are what :meth:`BlockPairs.certified` says of `visited`.
     """
     rounds, pending = 0, pairs.everything
     while (doubtful := ~rows.all(-1)).any():
-        pending, wanted = pending[doubtful], wanted[doubtful]
-        visited[pending] = _grown(visited[pending], wanted)
+        pending, excess = pending[doubtful], excess[doubtful]
+        visited[pending] = _grown(visited[pending], excess)
         # The blocks of queries that are done need no further pass.
         partly = torch.zeros_like(visited).index_copy_(0, pending, visited[pending])
-        rows, wanted = pairs.judged(pending, thresholds(pairs.block_mask(partly)), visited)
+        rows, excess = pairs.certified(pending, thresholds(pairs.block_mask(partly)), visited)
         rounds += 1
     return rounds
 
 
-def _grown(visited: Tensor, wanted: Tensor) -> Tensor:
-    """``visited [S, N]`` and the most wanted blocks of ``wanted [S, N]``, at most as many as were visited, and one at least."""
-    place = wanted.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
-    return visited | ((wanted > -torch.inf) & (place < visited.sum(-1, keepdim=True).clamp_min(1)))
+def _grown(visited: Tensor, excess: Tensor) -> Tensor:
+    """``visited [S, N]`` and the blocks of the largest ``excess [S, N]``: at most as many as were visited, and one at least."""
+    place = excess.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+    return visited | ((excess > -torch.inf) & (place < visited.sum(-1, keepdim=True).clamp_min(1)))

@@ -53,7 +53,7 @@ def forward(
         rest[chunk.queries] = (relative - (rounded - shift)).masked_fill_(empty, 0.0)
         weights = _weights(u.masked_fill_(empty, -torch.inf) if empty.any() else u, alpha)[0]
         output[chunk.queries] = weights @ blocks.gathered(blocks.v, chunk)
-    return _joined(output, q).to(q.dtype), _joined(tau, q)[..., 0], _joined(rest, q)[..., 0]
+    return _unsplit(output, q).to(q.dtype), _unsplit(tau, q)[..., 0], _unsplit(rest, q)[..., 0]
 
 
 def backward(
@@ -81,7 +81,7 @@ def backward(
         # A block of keys is visited from many blocks of queries: its gradient is their sum.
         dk.index_add_(0, chunk.keys, (ds.mT @ blocks.q[chunk.queries].to(blocks.dtype)).view(-1, *dk.shape[1:]))
         dv.index_add_(0, chunk.keys, (weights.mT @ do).view(-1, *dv.shape[1:]))
-    return tuple(_joined(g, x).to(x.dtype) for g, x in ((dq, q), (dk, k), (dv, v)))
+    return tuple(_unsplit(g, x).to(x.dtype) for g, x in ((dq, q), (dk, k), (dv, v)))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _split(x: Tensor, size: int) -> Tensor:
     return x.reshape(-1, size, x.shape[-1])
 
 
-def _joined(blocks: Tensor, like: Tensor) -> Tensor:
+def _unsplit(blocks: Tensor, like: Tensor) -> Tensor:
     """The inverse of :func:`_split`, for batch, heads and n of ``like [B, H, n, *]``."""
     b, h, n, _ = like.shape
     padded = -(-n // blocks.shape[1]) * blocks.shape[1]

@@ -40,11 +40,11 @@ class TransposedLists:
     tiles: Tensor
 
 
-def joined(lists: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+def concatenated(lists: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     """One list for several: counts ``[B, H, Q_blocks]`` and indices ``[B, H, Q_blocks, W]``, int32, W the sum of widths."""
     if len(lists) == 1:
         return tuple(x.int() for x in lists[0])
-    listed = torch.cat([_listed(counts, indices) for counts, indices in lists], -1)
+    listed = torch.cat([_within_count(counts, indices) for counts, indices in lists], -1)
     return _compacted(listed, torch.cat([indices.int() for _, indices in lists], -1))
 
 
@@ -67,7 +67,7 @@ def broadcast_strides(x: Tensor) -> tuple[int, int]:
     return tuple(0 if size == 1 else stride for size, stride in zip(x.shape[:2], x.stride()[:2], strict=True))
 
 
-def _listed(counts: Tensor, indices: Tensor) -> Tensor:
+def _within_count(counts: Tensor, indices: Tensor) -> Tensor:
     """True where an entry of ``indices [..., W]`` counts."""
     return torch.arange(indices.shape[-1], device=indices.device) < counts[..., None]
 

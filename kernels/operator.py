@@ -12,7 +12,7 @@ from torch import Tensor
 
 from . import gather
 from .block_mask import BlockMask
-from .lists import BlockLists, by_rows, dense, joined
+from .lists import BlockLists, by_rows, concatenated, dense
 from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
 from .visits import Visits
 
@@ -188,7 +188,7 @@ def _refuse(ctx, *_) -> None:
 
 def _visits(q: Tensor, k: Tensor, listed: Listed, lengths: Tensor | None, block: tuple, causal: bool) -> Visits:
     pairs = _pairs(listed)
-    visited = BlockLists(*joined(pairs), block) if pairs else None
+    visited = BlockLists(*concatenated(pairs), block) if pairs else None
     lengths = None if lengths is None else lengths.long()
     return Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), visited, causal, lengths, q.device)
 
@@ -200,7 +200,7 @@ def _lists(q: Tensor, k: Tensor, listed: Listed, block: tuple[int, int], causal:
     if not pairs:
         return dense((-(-q.shape[2] // block[0]), -(-k.shape[2] // block[1])), block[0], causal, q.device)
     lists, *full = (by_rows(*pair, block) for pair in pairs)
-    return triton_lists.joined(lists, full[0] if full else None, causal) if causal or full else lists
+    return triton_lists.both_lists(lists, full[0] if full else None, causal) if causal or full else lists
 
 
 def _pairs(listed: Listed) -> list[tuple[Tensor, Tensor]]:

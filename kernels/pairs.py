@@ -55,7 +55,7 @@ class BlockPairs:
         missing = (0, 0) * (rows.ndim - 3) + (0, -rows.shape[2] % self.size[0])
         return pad(rows, missing, value=fill).unflatten(2, (-1, self.size[0])).flatten(0, 2)
 
-    def joined(self, rows: Tensor) -> Tensor:
+    def by_query(self, rows: Tensor) -> Tensor:
         """``[R, M]`` as ``[B, H, Q]``."""
         return rows.reshape(*self.heads, -1)[..., : self.length[0]]
 
@@ -75,7 +75,7 @@ class BlockPairs:
             found, most = found + int((allowed & visited[chunk]).sum()), most + int(allowed.sum())
         return found / most if most else 1.0
 
-    def judged(self, blocks: Tensor, tau: Tensor, visited: Tensor) -> tuple[Tensor, Tensor]:
+    def certified(self, blocks: Tensor, tau: Tensor, visited: Tensor) -> tuple[Tensor, Tensor]:
         """Which rows of the blocks of queries ``blocks [S]`` are certified, and what could settle the others.
 
         Parameters
@@ -87,13 +87,13 @@ class BlockPairs:
         -------
         rows ``Bool[S, M]``
             True where no skipped block can hold an edge.
-        wanted ``[S, N]``
+        excess ``[S, N]``
             By how much a block's largest possible score exceeds the threshold; ``-inf`` if it is visited, hidden or ruled out.
         """
         taus = self._split(tau, torch.inf)
-        judged = [self._judged(chunk, taus[chunk].double(), visited[chunk]) for chunk in self._chunks(blocks)]
-        rows, wanted = zip(*judged, strict=True)
-        return torch.cat(rows), torch.cat(wanted)
+        found = [self._certified(chunk, taus[chunk].double(), visited[chunk]) for chunk in self._chunks(blocks)]
+        rows, excess = zip(*found, strict=True)
+        return torch.cat(rows), torch.cat(excess)
 
     def resolved(self, visited: Tensor) -> Tensor:
         """True where all scores over ``visited [R, N]`` are known well enough, or none is allowed: ``Bool[R, M]``."""
@@ -113,12 +113,12 @@ class BlockPairs:
     def _chunks(self, blocks: Tensor) -> tuple[Tensor, ...]:
         return blocks.split(max(1, CHUNK_PAIRS // (self.size[0] * self.blocks[1])))
 
-    def _judged(self, blocks: Tensor, tau: Tensor, visited: Tensor) -> tuple[Tensor, Tensor]:
+    def _certified(self, blocks: Tensor, tau: Tensor, visited: Tensor) -> tuple[Tensor, Tensor]:
         q, head = self.queries[blocks].double() * (self.alpha - 1) * self.scale, self.kv_head[blocks]
         bound = self.keys.largest_scores(q, head)
         lowest = self._lowest(tau, q, self.keys.reach[head], visited)[..., None]
         failing = self._allowed(blocks) & ~visited[:, None] & ~(bound <= lowest)
-        # Where nothing is known of the threshold, the largest score is the most wanted.
+        # Where nothing is known of the threshold, the largest score is the excess.
         excess = bound - lowest.masked_fill(lowest == -torch.inf, 0.0)
         return ~failing.any(-1), excess.masked_fill_(~failing, -torch.inf).amax(1)
 

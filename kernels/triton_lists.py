@@ -61,7 +61,7 @@ def _cut(
 
 
 @triton.jit
-def _listed(marks_ptr, ends_ptr, tiles_ptr, k_blocks, tiles, marks_width, capacity, STEP: tl.constexpr):
+def _tiles_of_marks(marks_ptr, ends_ptr, tiles_ptr, k_blocks, tiles, marks_width, capacity, STEP: tl.constexpr):
     """A program has a block of keys: the tiles whose bits are set, ascending."""
     marks = marks_ptr + tl.program_id(0).to(tl.int64) * marks_width
     begin = tl.load(ends_ptr + tl.program_id(0)) - tl.load(marks)
@@ -74,7 +74,7 @@ def _listed(marks_ptr, ends_ptr, tiles_ptr, k_blocks, tiles, marks_width, capaci
         kept += tl.sum(bit, 0)
 
 
-def joined(lists: BlockLists, more: BlockLists | None, causal: bool) -> BlockLists:
+def both_lists(lists: BlockLists, more: BlockLists | None, causal: bool) -> BlockLists:
     """The blocks of one list, or two of the same shape; if causal, without those of which every key is in the future."""
     shape = (*lists.indices.shape[:3], lists.indices.shape[-1] + (0 if more is None else more.indices.shape[-1]))
     return _launched(lists, more, None, None, shape, rows=lists.block[0], causal=causal, k_blocks=0)
@@ -96,7 +96,7 @@ def from_both_sides(
     visitors = torch.empty((batch, heads, tiles * width), dtype=torch.int32, device=device)
     if ends.numel():
         with torch.cuda.device_of(ends):
-            _listed[(ends.numel(),)](
+            _tiles_of_marks[(ends.numel(),)](
                 marks, ends, visitors, k_blocks, tiles, marks.shape[-1], tiles * width, STEP=STEP, num_warps=1
             )
     return by_tile, TransposedLists(ends, visitors)

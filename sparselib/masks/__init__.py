@@ -1,4 +1,4 @@
-"""Position patterns: which pairs may attend, judged by position alone.
+"""Position patterns: which pairs may attend, told by position alone.
 
 A pattern is a function ``(b, h, q_idx, kv_idx) -> Bool`` on broadcastable integer tensors, the form that FlexAttention's
 ``create_block_mask`` takes. A pattern knows nothing of padding, and of causality only where its definition includes it:

@@ -1,4 +1,4 @@
-"""Predictors of attention graphs: which pairs get weight, judged from (projected) queries and keys.
+"""Predictors of attention graphs: which pairs get weight, told from (projected) queries and keys.
 
 Each is a small frozen dataclass with ``predict(q, k, *, lengths=None, causal=False) -> Bool[B, H, Q, K]``,
 never True for a padded or a future pair. Where an edge means "together in some bucket" (Eq. 6), it also has

@@ -32,7 +32,7 @@ def test_the_kernels_compile_for_hopper(tmp_path, arguments, product):
     run = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-3000:]
     compiled = [json.loads(line) for line in run.stdout.splitlines()]
-    lists = ["_cut", "_listed"]
+    lists = ["_cut", "_tiles_of_marks"]
     found = [kernel for kernel in compiled if kernel["kernel"] not in lists]
     assert [x["kernel"] for x in compiled if x["kernel"] in lists] == ["_cut"] * arguments[3] + lists
     assert [kernel["kernel"] for kernel in found] == ["_forward", "_gradient_of_queries", "_gradients_of_keys"]

@@ -31,9 +31,9 @@ def rows(lists: BlockLists) -> list[list[int]]:
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 99), causal=st.booleans(), two=st.booleans(), blocks=st.sampled_from([1, 5, 150]))
-def test_joined_and_without_future(seed, causal, two, blocks):
+def test_both_lists_and_without_future(seed, causal, two, blocks):
     lists = [drawn((1, 2, 3), blocks, (8, 4), seed + x) for x in range(1 + two)]
-    found = triton_lists.joined(lists[0], lists[1] if two else None, causal)
+    found = triton_lists.both_lists(lists[0], lists[1] if two else None, causal)
     expected = [[j for part in parts for j in part] for parts in zip(*map(rows, lists), strict=True)]
     if causal:
         expected = [[j for j in row if 4 * j <= 8 * (i % 3) + 7] for i, row in enumerate(expected)]
