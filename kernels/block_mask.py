@@ -97,11 +97,11 @@ class BlockMask:
         if self.full_kv_indices is not None:
             both = (self.kv_num_blocks > 0) & (self.full_kv_num_blocks > 0)
             rows = [(counts[both], indices[both]) for counts, indices in self.lists()]
-            joined = (
+            of_both = (
                 torch.cat([indices for _, indices in rows], -1),
                 torch.cat([_within_count(*row) for row in rows], -1),
             )
-            repeated = repeated or self._repeats(*joined)
+            repeated = repeated or self._repeats(*of_both)
         if repeated:
             shapes = [tuple(x.shape) for x in (self.kv_indices, self.full_kv_indices) if x is not None]
             raise ValueError(f"kv_indices: a block is listed twice in a row; shapes {shapes}, blocks {self.blocks}")

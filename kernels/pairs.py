@@ -118,7 +118,7 @@ class BlockPairs:
         bound = self.keys.largest_scores(q, head)
         lowest = self._lowest(tau, q, self.keys.reach[head], visited)[..., None]
         failing = self._allowed(blocks) & ~visited[:, None] & ~(bound <= lowest)
-        # Where nothing is known of the threshold, the largest score is the excess.
+        # Where nothing is known of the threshold, the largest score stands for the excess.
         excess = bound - lowest.masked_fill(lowest == -torch.inf, 0.0)
         return ~failing.any(-1), excess.masked_fill_(~failing, -torch.inf).amax(1)
 

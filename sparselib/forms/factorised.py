@@ -19,7 +19,7 @@ def factorised(
     heads : one of ``masks.HEAD_COMBINATIONS``
     summary : the paper's c, the columns of each block of ``fixed`` that later blocks see; the strided pattern has none
 
-    Raises ``ValueError`` if a name is unknown, a number out of range, or ``summary`` missing or given to a pattern that has none.
+    Raises ``ValueError`` if a name is unknown, a number out of range, or ``summary`` missing or given to strided.
     """
     one_of("pattern", pattern, FACTORISED)
     if (summary is None) == (pattern == "fixed"):
