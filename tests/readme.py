@@ -28,13 +28,17 @@ class Snippet:
         return self.source.strip().splitlines()[0]
 
 
+def section() -> str:
+    """The part about the library."""
+    _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Use the parts\n")
+    return rest.partition("\n## ")[0]
+
+
 def snippets() -> list[Snippet]:
     """The snippets in order: one may use what an earlier one defined, and then needs all that the earlier one needs."""
-    _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Use the parts\n")
-    section = rest.partition("\n## ")[0]
     found: list[Snippet] = []
     needs_of_name: dict[str, set[str]] = {name: set() for name in dir(builtins)}
-    for source in (block.partition("```")[0] for block in section.split("```python\n")[1:]):
+    for source in (block.partition("```")[0] for block in section().split("```python\n")[1:]):
         nodes = list(ast.walk(ast.parse(source)))
         used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         bound, arguments = _bound(nodes), {node.arg for node in nodes if isinstance(node, ast.arg)}
