@@ -1,31 +1,13 @@
 """Our attention inside Hugging Face models against their own eager attention, and predicted graphs inside them."""
 
-from typing import NamedTuple
-
 import entmax as reference
 import pytest
 import torch
+from models import CAUSAL, GPT2, HEADS, LENGTH, MODELS, Case, diagonal, gold, make
 from torch import Tensor
 from transformers import (
-    BertConfig,
-    BertModel,
-    FSMTConfig,
-    FSMTForConditionalGeneration,
-    Gemma2Config,
-    Gemma2Model,
     GPT2Config,
     GPT2Model,
-    GptOssConfig,
-    GptOssModel,
-    LlamaConfig,
-    LlamaModel,
-    MarianConfig,
-    MarianModel,
-    PreTrainedModel,
-    RobertaConfig,
-    RobertaModel,
-    T5Config,
-    T5Model,
 )
 
 from sparselib.blocks.kernel_arguments import token_rules
@@ -35,60 +17,6 @@ from sparselib.integrations.huggingface import use_attention
 from sparselib.kernels import BlockMask
 from sparselib.normalizers import Entmax, entmax15
 
-HEADS, LENGTH, PADDED = 4, 9, 6
-BOTH = {"vocab_size": 50, "max_position_embeddings": 40}
-SIZES = BOTH | {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": HEADS, "intermediate_size": 32}
-MARIAN = {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in
-          {"layers": 2, "attention_heads": HEADS, "ffn_dim": 32}.items()}  # fmt: skip
-GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": HEADS, "bos_token_id": 0, "eos_token_id": 0}
-MODELS = {
-    "roberta": lambda: RobertaModel(RobertaConfig(**SIZES)),
-    "bert": lambda: BertModel(BertConfig(**SIZES)),
-    "gpt2": lambda: GPT2Model(GPT2Config(vocab_size=50, n_positions=40, **GPT2)),
-    "llama": lambda: LlamaModel(LlamaConfig(**SIZES, num_key_value_heads=2)),
-    "marian": lambda: MarianModel(MarianConfig(**BOTH, **MARIAN, d_model=32, pad_token_id=1, decoder_start_token_id=0)),
-}
-CAUSAL = ("gpt2", "llama")
-
-
-class Case(NamedTuple):
-    model: PreTrainedModel
-    inputs: dict[str, Tensor]
-
-    def __call__(self, **extra) -> Tensor:
-        """Hidden states at real positions."""
-        with torch.no_grad():
-            hidden = self.model(**self.inputs, **extra).last_hidden_state
-        return hidden[self.inputs.get("decoder_attention_mask", self.inputs["attention_mask"]).bool()]
-
-    def attentions(self) -> list[Tensor]:
-        """The weights of every layer, in the order in which the layers are called."""
-        with torch.no_grad():
-            found = self.model(**self.inputs, output_attentions=True)
-        if not self.model.config.is_encoder_decoder:
-            return list(found.attentions)
-        pairs = zip(found.decoder_attentions, found.cross_attentions, strict=True)
-        return [*found.encoder_attentions, *(weights for pair in pairs for weights in pair)]
-
-
-def make(name: str, padding: str = "right") -> Case:
-    """A model with weights large enough that heads are far from uniform, and a batch with a padded sentence."""
-    torch.manual_seed(0)
-    model = MODELS[name]().eval()
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.add_(torch.randn_like(weight), alpha=0.3)
-    ids = torch.randint(5, 50, (2, LENGTH))
-    mask = torch.ones_like(ids)
-    mask[1, PADDED:] = 0
-    if padding == "left":
-        mask = mask.flip(1)
-    inputs = {"input_ids": ids, "attention_mask": mask}
-    if model.config.is_encoder_decoder:
-        inputs |= {"decoder_input_ids": ids[:, 1:-1], "decoder_attention_mask": mask[:, 1:-1]}
-    model.set_attn_implementation("eager")
-    return Case(model, inputs)
-
 
 @pytest.fixture(params=MODELS)
 def case(request) -> Case:
@@ -97,14 +25,6 @@ def case(request) -> Case:
 
 def by_package(scores: Tensor) -> Tensor:
     return reference.entmax15(scores, dim=-1)
-
-
-def gold(call):
-    return gold_graph(call.q, call.k, call.visible)
-
-
-def diagonal(call):
-    return torch.eye(call.q.shape[2], call.k.shape[2], dtype=torch.bool).expand_as(call.visible)
 
 
 @pytest.mark.parametrize(("name", "padding"), [*((name, "right") for name in MODELS), *((n, "left") for n in CAUSAL)])
@@ -236,13 +156,6 @@ def test_a_saved_model_comes_back_with_its_default_attention(case, tmp_path):
     torch.testing.assert_close(again(), own, atol=1e-4, rtol=1e-4)
 
 
-def test_a_model_that_ignores_the_interface_is_refused_by_name():
-    sizes = {"src_vocab_size": 50, "tgt_vocab_size": 50, "d_model": 32, **MARIAN}
-    model = FSMTForConditionalGeneration(FSMTConfig(langs=["en", "de"], **sizes))
-    with pytest.raises(ValueError, match="FSMTForConditionalGeneration"):
-        use_attention(model)
-
-
 def test_training_mode_is_kept():
     model = make("bert").model.train()
     use_attention(model)
@@ -325,56 +238,3 @@ def test_blocks_refuse_what_they_cannot_honour():
     case.model.train()
     with control.visiting(two_by_two), pytest.raises(ValueError, match="block-sparse attention has none"):
         case.model(**case.inputs)
-
-
-TINY = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-OTHERS = {
-    "position_bias": lambda: T5Model(T5Config(vocab_size=50, d_model=32, d_kv=16, d_ff=32, num_layers=1, num_heads=2)),
-    "softcap": lambda: Gemma2Model(Gemma2Config(**TINY, head_dim=16, num_key_value_heads=2)),
-    "s_aux": lambda: GptOssModel(
-        GptOssConfig(**TINY, head_dim=16, num_key_value_heads=2, num_local_experts=2, num_experts_per_tok=1)
-    ),
-}
-
-
-@pytest.mark.parametrize("argument", OTHERS)
-def test_what_changes_scores_is_refused_by_name_and_the_model_is_as_it_was(argument):
-    """They were swallowed, and the model computed something else."""
-    torch.manual_seed(0)
-    model = OTHERS[argument]().eval()
-    ids = torch.arange(8)[None] + 10
-    inputs = {"input_ids": ids} | ({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {})
-    with torch.no_grad():
-        before = model(**inputs).last_hidden_state
-    implementation = model.config._attn_implementation
-    with pytest.raises(ValueError, match=f"passes .*{argument}"):
-        use_attention(model)
-    assert model.config._attn_implementation == implementation
-    with torch.no_grad():
-        assert torch.equal(model(**inputs).last_hidden_state, before)
-    assert not any(hasattr(module, "sparselib_control") for module in model.modules())
-
-
-def test_a_refused_second_change_leaves_the_first_one(monkeypatch):
-    case = make("bert")
-    control = use_attention(case.model)
-    with control.restricted_to(diagonal):
-        restricted = case()
-
-    def failing(*arguments, **others):
-        raise RuntimeError("out of memory")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(type(case.model), "forward", failing)
-        with pytest.raises(RuntimeError, match="out of memory"):
-            use_attention(case.model, Entmax(1))
-    with control.restricted_to(diagonal):
-        assert torch.equal(case(), restricted)
-
-
-def test_a_mask_that_is_added_to_scores_is_refused():
-    case = make("bert")
-    use_attention(case.model)
-    additive = torch.zeros(2, 1, LENGTH, LENGTH)
-    with pytest.raises(ValueError, match=r"adds a mask of torch\.float32"):
-        case.model(case.inputs["input_ids"], attention_mask=additive)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from test_huggingface import LENGTH, PADDED, make
+from models import LENGTH, PADDED, make
 
 from sparselib import masks
 from sparselib.forms import FORMS, factorised, form
