@@ -102,17 +102,18 @@ def _leads(folder: Path) -> Finding | None:
 
 @_claim("xst-top-k-survives-small-k", "sentences")
 def _small_k(folder: Path) -> Finding | None:
-    """From its best k to the smallest, every other form loses more than Top-k."""
-    means = by_budget(read_forms(folder)).drop(columns="full", errors="ignore").drop(index=FULL, errors="ignore")
-    means = means.dropna()
-    if TOP_K not in means.index or means.shape[1] < 2 or len(means) < 2:
+    """At the smallest k, Top-k is the nearest to full attention."""
+    means = by_budget(read_forms(folder))
+    if FULL not in means.index or TOP_K not in means.index:
         return None
-    loss = means.max(axis=1) - means[min(means.columns)]
-    others = loss.drop(TOP_K)
-    numbers = f"BLEU lost at k = {min(means.columns)}: " + ", ".join(
-        f"{form} {lost:.2f}" for form, lost in loss.items()
-    )
-    return Finding(bool((others > loss[TOP_K]).all()), [float(others.min() - loss[TOP_K])], numbers)
+    full, sparse = means.loc[FULL, "full"], means.drop(columns="full").drop(index=FULL).dropna(axis=1)
+    if sparse.empty or len(sparse) < 2:
+        return None
+    smallest = min(sparse.columns)
+    lost = full - sparse[smallest]
+    others = lost.drop(TOP_K)
+    numbers = f"BLEU lost at k = {smallest}: " + ", ".join(f"{form} {less:.2f}" for form, less in lost.items())
+    return Finding(bool((others > lost[TOP_K]).all()), [float(others.min() - lost[TOP_K])], numbers)
 
 
 def _global_forms_fail(folder: Path, better: list[str]) -> Finding | None:
