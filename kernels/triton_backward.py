@@ -18,7 +18,7 @@ from .triton_lists import from_both_sides
 from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast, without_hidden
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["heads", "group", "queries", "keys", "tiles"])
 def _gradient_of_queries(
     q_ptr, k_ptr, v_ptr, output_ptr, grad_ptr, tau_ptr, dq_ptr, delta_ptr, counts_ptr, indices_ptr, lengths_ptr,
     q_sb, q_sh, q_sn, q_sd, k_sb, k_sh, k_sn, k_sd, v_sb, v_sh, v_sn, v_sd, g_sb, g_sh, g_sn, g_sd,
@@ -84,7 +84,7 @@ def _gradient_of_queries(
     store_tile(dq_ptr + first * D, about_guess * scale, row, owned, D, TILE_D)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["heads", "group", "queries", "keys", "key_tiles"])
 def _gradients_of_keys(
     q_ptr, k_ptr, v_ptr, grad_ptr, tau_ptr, delta_ptr, dk_ptr, dv_ptr, ends_ptr, members_ptr, lengths_ptr,
     q_sb, q_sh, q_sn, q_sd, k_sb, k_sh, k_sn, k_sd, v_sb, v_sh, v_sn, v_sd, g_sb, g_sh, g_sn, g_sd,

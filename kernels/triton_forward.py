@@ -46,7 +46,7 @@ def _products(
     return x, start, local
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["heads", "group", "queries", "keys", "tiles", "width"])
 def _forward(
     q_ptr, k_ptr, v_ptr, output_ptr, tau_ptr, alive_ptr, counts_ptr, indices_ptr, lengths_ptr,
     q_sb, q_sh, q_sn, q_sd, k_sb, k_sh, k_sn, k_sd, v_sb, v_sh, v_sn, v_sd,

@@ -14,7 +14,7 @@ from .lists import BlockLists, TransposedLists, broadcast_strides
 STEP = 128
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["heads", "rows", "width", "k_blocks", "marks_width"])
 def _cut(
     counts_ptr, indices_ptr, more_counts_ptr, more_indices_ptr, alive_ptr, kept_counts_ptr, kept_ptr, marks_ptr,
     counts_sb, counts_sh, indices_sb, indices_sh, indices_sq,
@@ -60,7 +60,7 @@ def _cut(
     tl.store(kept_counts_ptr + tl.program_id(0), kept)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["k_blocks", "tiles", "marks_width", "capacity"])
 def _tiles_of_marks(marks_ptr, ends_ptr, tiles_ptr, k_blocks, tiles, marks_width, capacity, STEP: tl.constexpr):
     """A program has a block of keys: the tiles whose bits are set, ascending."""
     marks = marks_ptr + tl.program_id(0).to(tl.int64) * marks_width
