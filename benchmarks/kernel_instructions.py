@@ -101,8 +101,8 @@ def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int)
     lists = BlockLists(*mask.lists()[0], mask.block_size)
     sizes = tile_sizes(mask.block_size, dimension, x.dtype)
     tiles = {
-        "_forward": (sizes.row_tile * sizes.key_step, sizes.warps),
-        "_gradient_of_queries": (sizes.row_tile * sizes.gradient_key_step, sizes.query_warps),
+        "_forward": (sizes.row_tile * sizes.key_step, sizes.row_warps),
+        "_gradient_of_queries": (sizes.row_tile * sizes.gradient_key_step, sizes.row_warps),
         "_gradients_of_keys": (sizes.key_tile * sizes.row_step, sizes.key_warps),
     }
 

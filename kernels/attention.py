@@ -31,6 +31,7 @@ def block_sparse_entmax_attention(
     backend: str | None = None,
     certify: bool = False,
     exact: bool = False,
+    check: bool | None = None,
 ) -> Tensor | tuple[Tensor, Certificate]:
     """Attention whose weights are alpha-entmax over the keys in the visited blocks; nothing else is computed.
 
@@ -60,6 +61,10 @@ def block_sparse_entmax_attention(
         Visit more blocks until every row is certified, beginning with those of `block_mask`; without one, with those that
         promise the largest scores. Returns what `certify` returns. It pays where few blocks hold the large scores: on
         unstructured keys nearly all are visited, which costs two to three times dense attention.
+    check : bool, optional
+        Look at the numbers in q, k, v and `lengths`, and refuse those that no attention can use. By default on a CPU alone: a
+        GPU would have to be waited for, in every layer. Unlooked at, NaN gives NaN in the rows that it touches, as in PyTorch's
+        own attention, and lengths count as 0 to n. (Never under torch.compile, where nothing may depend on numbers.)
 
     Returns
     -------
@@ -70,16 +75,16 @@ def block_sparse_entmax_attention(
     Raises
     ------
     ValueError
-        For shapes, dtypes or devices that do not fit, a block mask of other lengths, NaN or infinite numbers, alpha outside 1
-        to 2, a head dimension above 256, lengths outside 0 to n, scores that overflow (Triton: their rows are NaN) or, for
-        `exact`, are too large to be certified, and a backend that is unknown or does not fit.
+        For shapes, dtypes or devices that do not fit, a block mask of other lengths, alpha outside 1 to 2, a head dimension
+        above 256, scores that overflow (Triton: their rows are NaN) or, for `exact`, are too large to be certified, a backend
+        that is unknown or does not fit, and if `check`, NaN or infinite numbers and lengths outside 0 to n.
     NotImplementedError
         On a device other than CPU and CUDA.
 
     Notes
     -----
-    Under torch.compile, the numbers in q, k, v and `lengths` are not looked at: NaN gives NaN in the rows that it touches. The
-    BlockMask, which checks itself, is built outside of the compiled function.
+    On a GPU, a call waits for nothing, and can be captured into a CUDA graph, unless `certify`, `exact` or `check` asks for
+    numbers. Under torch.compile, the BlockMask, which checks itself, is built outside of the compiled function.
 
     Examples
     --------
@@ -97,7 +102,7 @@ def block_sparse_entmax_attention(
     _check_rules(q, k, causal, lengths)
     _check_factors(alpha, scale)
     _check_backend(backend, q)
-    if not torch.compiler.is_compiling():
+    if not torch.compiler.is_compiling() and (q.device.type == "cpu" if check is None else check):
         _check_numbers(q, k, v, lengths)
     rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
     run = partial(attend, backend=backend, precise=certify or exact)

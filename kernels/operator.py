@@ -189,7 +189,7 @@ def _refuse(ctx, *_) -> None:
 def _visits(q: Tensor, k: Tensor, listed: Listed, lengths: Tensor | None, block: tuple, causal: bool) -> Visits:
     pairs = _pairs(listed)
     visited = BlockLists(*concatenated(pairs), block) if pairs else None
-    lengths = None if lengths is None else lengths.long()
+    lengths = None if lengths is None else lengths.long().clamp(max=k.shape[2])  # nobody may have looked at them
     return Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), visited, causal, lengths, q.device)
 
 

@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from .lists import BlockLists, broadcast_strides
-from .tile_sizes import TileSizes, padded
+from .tile_sizes import STAGES, TileSizes, padded
 from .triton_entmax import SOFTMAX, folded, kind_of, weights
 from .triton_lists import from_both_sides
 from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast, without_hidden
@@ -36,7 +36,7 @@ def _gradient_of_queries(
     head = (tl.program_id(0) // tiles % heads).to(tl.int64)
     key_limit = keys
     if lengths_ptr is not None:
-        key_limit = tl.load(lengths_ptr + batch).to(tl.int32)
+        key_limit = tl.minimum(tl.load(lengths_ptr + batch), keys).to(tl.int32)
     local_row = tl.arange(0, ROW_TILE)
     row = tile * ROWS + local_row
     owned = (local_row < ROWS) & (row < queries)
@@ -101,7 +101,7 @@ def _gradients_of_keys(
     kv_head = (tl.program_id(0) // key_tiles % kv_heads).to(tl.int64)
     key_limit = keys
     if lengths_ptr is not None:
-        key_limit = tl.load(lengths_ptr + batch).to(tl.int32)
+        key_limit = tl.minimum(tl.load(lengths_ptr + batch), keys).to(tl.int32)
     local_key = tl.arange(0, KEY_TILE)
     key = tile * KEYS + local_key
     owned = (local_key < KEYS) & (key < keys)
@@ -179,7 +179,7 @@ def backward(
     strides = (*q.stride(), *k.stride(), *v.stride(), *grad.stride())
     numbers = (scale if alpha == 1 else scale * (alpha - 1), 1.0 if alpha == 1 else 1 / (alpha - 1), scale)
     common = {"D": d, "E": e, "TILE_D": padded(d), "TILE_E": padded(e), "ROWS": sizes.rows, "KIND": kind_of(alpha)}
-    common |= {"CAUSAL": causal, "UPCAST": upcast(q), "num_stages": sizes.stages}
+    common |= {"CAUSAL": causal, "UPCAST": upcast(q), "num_stages": STAGES}
     whole_keys = lengths is None and keys % lists.block[1] == 0 and lists.block[1] % sizes.gradient_key_step == 0
     whole_rows = n % sizes.rows == 0 and sizes.rows % sizes.row_step == 0
     tiles, key_tiles = -(-n // sizes.rows), -(-keys // sizes.keys)
@@ -189,7 +189,7 @@ def backward(
                 q, k, v, output, grad, tau, dq, delta, lists.counts, lists.indices, lengths, *strides,
                 *broadcast_strides(lists.counts), *broadcast_strides(lists.indices), lists.indices.stride(2),
                 h, h // kv_heads, n, keys, tiles, *numbers, ROW_TILE=sizes.row_tile, K_BLOCK=lists.block[1],
-                KEY_STEP=sizes.gradient_key_step, EVEN=whole_keys, num_warps=sizes.query_warps, **common,
+                KEY_STEP=sizes.gradient_key_step, EVEN=whole_keys, num_warps=sizes.row_warps, **common,
             )  # fmt: skip
         if b * h * key_tiles:
             _gradients_of_keys[(b * kv_heads * key_tiles,)](

@@ -10,12 +10,13 @@ import triton.language as tl
 from torch import Tensor
 
 from .lists import BlockLists, broadcast_strides
-from .tile_sizes import TileSizes, alive_shape, padded
+from .tile_sizes import STAGES, TileSizes, alive_shape, padded
 from .triton_entmax import (
     LOG2_E,
     LOWEST,
     SMALLEST_STEP,
     SOFTMAX,
+    SQUARES,
     below_largest,
     folded,
     kind_of,
@@ -64,7 +65,7 @@ def _forward(
     limit = queries
     key_limit = keys
     if lengths_ptr is not None:
-        limit = tl.load(lengths_ptr + batch).to(tl.int32)
+        limit = tl.minimum(tl.load(lengths_ptr + batch), keys).to(tl.int32)  # nobody may have looked at lengths
         key_limit = limit
     row = tile * ROWS + tl.arange(0, ROW_TILE)
     owned = (tl.arange(0, ROW_TILE) < ROWS) & (row < queries)
@@ -210,6 +211,7 @@ def forward(
                 D=d, E=e, TILE_D=padded(d), TILE_E=padded(e), ROWS=sizes.rows, ROW_TILE=sizes.row_tile,
                 PARTS=lists.block[0] // sizes.rows, K_BLOCK=lists.block[1], KEY_STEP=sizes.key_step, KIND=kind,
                 CAUSAL=causal, EVEN=even, UPCAST=upcast(q), SWEEPS=MOST_SWEEPS,
-                num_warps=sizes.warps, num_stages=sizes.stages,
+                num_warps=sizes.row_warps, num_stages=STAGES,
+                maxnreg=sizes.registers if kind == SQUARES.value else None,
             )  # fmt: skip
     return output, tau, alive
