@@ -1,25 +1,30 @@
-"""Every check and timing of block-sparse entmax attention that needs a GPU, in under ten minutes, as one JSON file.
+"""Every check and timing of block-sparse entmax attention that needs a GPU, in five minutes, as one JSON file.
 
-python benchmarks/attention.py [--output FILE] [--seconds 540]
+python benchmarks/attention.py [--output FILE] [--seconds 300]
 
-Peers run in the same process on the same tensors: PyTorch's SDPA, FlexAttention with the same blocks, AdaSplash (`pip install
-adasplash`; its second version is causal only), and dense entmax in PyTorch where its scores fit. Masks are random blocks with
-their diagonal, made outside of the timed calls and timed apart. Without CUDA: one line, and exit status 2.
+Peers run in the same process on the same tensors: PyTorch's SDPA (flash and cuDNN), FlexAttention with the same blocks,
+AdaSplash (`pip install adasplash`; its second version is causal only), and dense entmax in PyTorch where its scores fit. Masks are
+random blocks with their diagonal, made outside of the timed calls. Every call is timed as it is, launched from Python, and
+replayed from a CUDA graph, where the host's time does not count. Without CUDA: one line, and exit status 2.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import torch
 from attention_limits import break_even_points, compared_with_targets, prediction_shares, with_limits
 from hardware import hardware
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
 
 from replication.timing.contenders import untrained_prediction
 from sparselib import attention, entmax15
@@ -28,16 +33,19 @@ from sparselib.kernels.operator import attend
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
 TOKENS, HEADS = 32_768, 16
-LENGTHS = (8192, 32_768, 2048, 16_384, 4096)  # in order of interest, should time run out
-DENSITIES = (1.0, 0.5, 0.25, 0.1, 0.05)
-FLEX_DENSITY = 0.1  # each takes torch.compile many seconds
+LENGTHS = (8192, 2048, 32_768, 4096, 16_384)  # in order of interest, should time run out
+DIMENSIONS = (64, 128)
+BLOCKS = (64, 128)
+DENSITIES = (0.1, 0.05, 0.2, 1.0)
+FLEX_DENSITY, FLEX_BLOCK = 0.1, 128  # it takes no smaller blocks, and each length takes torch.compile many seconds
 DENSE_ENTMAX_MOST = 2048
+FIRST_ADASPLASH_MOST = 8192
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, help="by default benchmarks/results/attention-<name of the GPU>.json")
-    parser.add_argument("--seconds", type=float, default=540, help="no measurement starts later than this")
+    parser.add_argument("--seconds", type=float, default=300, help="no measurement starts later than this")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         print("benchmarks/attention.py needs a CUDA device, and there is none")
@@ -45,15 +53,16 @@ def main() -> None:
     name = re.sub(r"\W+", "-", torch.cuda.get_device_name()).lower()
     output = arguments.output or Path(__file__).parent / "results" / f"attention-{name}.json"
     deadline = time.monotonic() + arguments.seconds
+    compile_all()
     report = {"hardware": hardware(), "correctness": [], "chip": chip(), "rows": [], "stopped_early": False}
     for part, measurements in (("correctness", correctness()), ("rows", timings())):
         for row in measurements:
             print(json.dumps(row), flush=True)
             report[part].append(row)
-            write(report, output)
             if time.monotonic() > deadline:
                 report["stopped_early"] = True
                 break
+        write(report, output)
     write(report | conclusions(report), output)
     print(f"written to {output}")
 
@@ -79,10 +88,19 @@ def conclusions(report: dict) -> dict:
     }
 
 
-def median_milliseconds(function: Callable) -> float:
-    from triton.testing import do_bench
+def compile_all() -> None:
+    """Triton's compiler runs on one core at a time: each kernel in a process of its own, into the cache of all."""
+    settings = list(product(DIMENSIONS, (1.5, 1.0), (False, True), BLOCKS))
+    with multiprocessing.get_context("spawn").Pool(min(len(settings), os.cpu_count() or 1)) as pool:
+        pool.starmap(compile_one, settings)
 
-    return do_bench(function, warmup=20, rep=80, return_mode="median")
+
+def compile_one(dimension: int, alpha: float, causal: bool, block: int) -> None:
+    inputs = drawn(1024, dimension, batch=1)
+    for mask in (drawn_mask(1024, block, 0.5), None):
+        output = attend(*inputs, mask, alpha=alpha, causal=causal)[0]
+        torch.autograd.grad(output, inputs, torch.randn_like(output))
+    torch.cuda.synchronize()
 
 
 def chip() -> dict:
@@ -95,6 +113,18 @@ def chip() -> dict:
         "bf16_flops_per_second": 2e3 * size**3 / median_milliseconds(lambda: x @ y),
         "copy_bytes_per_second": 2e3 * source.numel() / median_milliseconds(lambda: target.copy_(source)),
     }
+
+
+def median_milliseconds(function: Callable) -> float:
+    from triton.testing import do_bench
+
+    return do_bench(function, warmup=20, rep=60, return_mode="median")
+
+
+def replayed_milliseconds(function: Callable) -> float:
+    from triton.testing import do_bench_cudagraph
+
+    return do_bench_cudagraph(function, rep=40, return_mode="median")
 
 
 def drawn(n: int, dimension: int, *, batch: int, heads: int = HEADS) -> list[torch.Tensor]:
@@ -119,11 +149,13 @@ def correctness() -> Iterator[dict]:
     settings = (
         (64, 1.5, False, 64),
         (128, 1.5, True, 64),
+        (128, 1.5, False, 128),
         (64, 1.5, True, None),
         (64, 1.25, False, 16),
         (64, 2.0, False, 128),
+        (128, 1.0, True, 64),
     )
-    for dimension, alpha, causal, block in (*settings, (128, 1.0, True, 64)):
+    for dimension, alpha, causal, block in settings:
         inputs = drawn(1000, dimension, batch=2, heads=4)
         mask = block and drawn_mask(1000, block, 0.3, heads=4)
         upstream = torch.randn_like(inputs[0])
@@ -145,63 +177,43 @@ def correctness() -> Iterator[dict]:
 
 def timings() -> Iterator[dict]:
     """All rows: sizes in order of interest; at each, ours at every density and the peers."""
-    for n in LENGTHS:
-        for dimension in (64, 128):
-            for causal in (False, True):
-                yield from at_size(n, dimension, causal)
+    for n, dimension, causal in product(LENGTHS, DIMENSIONS, (False, True)):
+        yield from at_size(n, dimension, causal)
 
 
 def at_size(n: int, dimension: int, causal: bool) -> Iterator[dict]:
     batch = TOKENS // n
     inputs = drawn(n, dimension, batch=batch)
     size = {"n": n, "batch": batch, "heads": HEADS, "dimension": dimension, "causal": causal}
-    for block in (64, 128) if n == LENGTHS[0] else (64,):
-        for density in DENSITIES:
-            setting = size | {"block": block, "density": density}
-            mask = None
-            if density < 1:
-                mask = drawn_mask(n, block, density)
-                setting["listed_density"] = mask.density
-                if not causal:
-                    dense = mask.to_dense()
-                    building = median_milliseconds(lambda d=dense, b=block: BlockMask.from_dense(d, b, n))
-                    yield setting | {
-                        "attention": "mask",
-                        "part": "building",
-                        "milliseconds": building,
-                        "megabytes": None,
-                    }
-            yield from measured("ours", lambda q, k, v, m=mask: attend(q, k, v, m, causal=causal)[0], inputs, setting)
-            if density == FLEX_DENSITY and not causal and n in LENGTHS[:2]:
+    for block, density in product(BLOCKS, DENSITIES):
+        setting = size | {"block": block, "density": density}
+        mask = None
+        if density < 1:
+            mask = drawn_mask(n, block, density)
+            setting["listed_density"] = mask.density
+        elif block != BLOCKS[0]:
+            continue
+        run = partial(attend, block_mask=mask, causal=causal)
+        yield from measured("ours", lambda *x, run=run: run(*x)[0], inputs, setting)
+        if (block, density) == (FLEX_BLOCK, FLEX_DENSITY) and not causal:
+            yield from measured("ours, softmax", lambda *x, run=run: run(*x, alpha=1.0)[0], inputs, setting)
+            if n in LENGTHS[:3]:
                 yield from measured("flex", flex(mask), inputs, setting)
     if not causal:
         yield from predictions(inputs, size | {"block": 64})
     size |= {"block": None, "density": 1.0}
-    yield from measured("ours, checked", lambda *x: block_sparse_entmax_attention(*x, causal=causal), inputs, size)
     for name, function in peers(causal, n).items():
         yield from measured(name, function, inputs, size)
 
 
 def predictions(inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
-    """The time of Sparsefinder's version 2, of 16 clusters that pick a tenth of the blocks each; compiled, and not."""
-    q, k, _ = inputs
+    """The time of Sparsefinder's version 2, of 16 clusters that pick a tenth of the blocks each, compiled."""
+    q, k = (x.detach() for x in inputs[:2])
     block = setting["block"]
     rule = {"clusters": 16, "count": max(1, round(0.1 * q.shape[2] / block)), "seed": 0, "device": "cuda"}
-    for name, compiled in (("sparsefinder-v2", True), ("sparsefinder-v2, eager", False)):
-        row = setting | {
-            "attention": name,
-            "part": "prediction",
-            "density": None,
-            "milliseconds": None,
-            "megabytes": None,
-        }
-        try:
-            predict = untrained_prediction(*q.shape[1::2], block, **rule, compiled=compiled)
-            row["density"] = predict(q, k).density
-            row["milliseconds"] = median_milliseconds(lambda predict=predict: predict(q, k))
-        except Exception as error:  # torch.compile may fail where the rest runs
-            row["error"] = f"{type(error).__name__}: {error}"[:300]
-        yield row
+    predict = untrained_prediction(*q.shape[1::2], block, **rule, compiled=True)
+    row = setting | {"attention": "sparsefinder-v2", "part": "prediction", "density": None}
+    yield row | timed(lambda: predict(q, k))
 
 
 def flex(mask: BlockMask) -> Callable:
@@ -218,8 +230,17 @@ def flex(mask: BlockMask) -> Callable:
 
 
 def peers(causal: bool, n: int) -> dict[str, Callable]:
-    """Dense attention of others, by name."""
-    found = {"sdpa": lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)}
+    """Dense attention of others, by name; ours with its checks, which a GPU is waited for, beside them."""
+
+    def sdpa(backend: SDPBackend, *inputs: torch.Tensor) -> torch.Tensor:
+        with sdpa_kernel(backend):
+            return scaled_dot_product_attention(*inputs, is_causal=causal)
+
+    found = {
+        "sdpa": partial(sdpa, SDPBackend.FLASH_ATTENTION),
+        "sdpa-cudnn": partial(sdpa, SDPBackend.CUDNN_ATTENTION),
+        "ours, checked": lambda *x: block_sparse_entmax_attention(*x, causal=causal, check=True),
+    }
     if n <= DENSE_ENTMAX_MOST:
         position = torch.arange(n, device="cuda")
         seen = position <= position[:, None] if causal else None
@@ -228,32 +249,39 @@ def peers(causal: bool, n: int) -> dict[str, Callable]:
         import adasplash
     except ImportError:
         return found
-    found["adasplash-1"] = lambda q, k, v: adasplash.adasplash_v1(q, k, v, alpha=1.5, is_causal=causal)
+    if n <= FIRST_ADASPLASH_MOST:
+        found["adasplash-1"] = lambda q, k, v: adasplash.adasplash_v1(q, k, v, alpha=1.5, is_causal=causal)
     if causal:
         found["adasplash-2"] = adasplash.adasplash_v2
     return found
 
 
 def measured(name: str, function: Callable, inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
-    """A row for the forward pass, and one for both passes; a peer that fails is a row with its error."""
+    """A row for the forward pass, and one for both passes."""
     upstream = torch.randn_like(inputs[0])
     passes = {
         "forward": lambda: function(*(x.detach() for x in inputs)),
         "both": lambda: torch.autograd.grad(function(*inputs), inputs, upstream),
     }
     for part, run in passes.items():
-        row = setting | {"attention": name, "part": part, "milliseconds": None, "megabytes": None}
-        try:
-            run()  # compiles, and allocates what stays
-            torch.cuda.synchronize()
-            torch.cuda.reset_peak_memory_stats()
-            before = torch.cuda.memory_allocated()
-            run()
-            row["megabytes"] = (torch.cuda.max_memory_allocated() - before) / 2**20
-            row["milliseconds"] = median_milliseconds(run)
-        except Exception as error:  # peers fail in their own ways, and the others are still worth measuring
-            row["error"] = f"{type(error).__name__}: {error}"[:300]
-        yield row
+        yield setting | {"attention": name, "part": part} | timed(run)
+
+
+def timed(run: Callable) -> dict:
+    """Milliseconds from Python and replayed, and megabytes; a peer that fails has its error instead."""
+    row = {"milliseconds": None, "replayed": None, "megabytes": None}
+    try:
+        run()  # compiles, and allocates what stays
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        run()
+        row["megabytes"] = (torch.cuda.max_memory_allocated() - before) / 2**20
+        row["milliseconds"] = median_milliseconds(run)
+        row["replayed"] = replayed_milliseconds(run)
+    except Exception as error:  # peers fail in their own ways, and the others are still worth measuring
+        row["error"] = f"{type(error).__name__}: {error}"[:300]
+    return row
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class BlockMask:
                 raise ValueError(
                     f"full_kv_indices: {self.full_kv_indices.device}, kv_indices: {self.kv_indices.device}"
                 )
-        self._check_duplicates()
+        self._check_numbers()
 
     def _check_list(self, counts_name: str, counts: Tensor, indices_name: str, indices: Tensor) -> None:
         for name, tensor in ((counts_name, counts), (indices_name, indices)):
@@ -76,40 +76,42 @@ class BlockMask:
             fail_shapes(indices_name, indices.shape, "blocks [B, H, Q_blocks, KV_blocks]", ("B", "H", *self.blocks))
         if counts.shape != indices.shape[:3]:
             fail_shapes(counts_name, counts.shape, indices_name, indices.shape)
-        if ((counts < 0) | (counts > indices.shape[3])).any():
-            raise ValueError(
-                f"{counts_name}: counts from {counts.min()} to {counts.max()} of shape {tuple(counts.shape)}, "
-                f"but {indices_name} of shape {tuple(indices.shape)} has rows of {indices.shape[3]}"
-            )
-        shape = tuple(indices.shape)
+
+    def _check_numbers(self) -> None:
+        """Counts, indices and repeated blocks, with one wait for a GPU: what is wrong is looked for once something is."""
+        wrong = [x for listed in self.lists() for x in self._wrong(*listed)] + self._repeated()
+        if not torch.stack([x.any() for x in wrong]).any():
+            return
+        for kind, (counts, indices) in zip(("", "full_"), self.lists(), strict=False):
+            beyond, outside = self._wrong(counts, indices)
+            if beyond.any():
+                raise ValueError(
+                    f"{kind}kv_num_blocks: counts from {counts.min()} to {counts.max()} of shape {tuple(counts.shape)}, "
+                    f"but {kind}kv_indices of shape {tuple(indices.shape)} has rows of {indices.shape[3]}"
+                )
+            if outside.any():
+                first = _seen_once(counts, indices)[1][outside][0]
+                raise ValueError(
+                    f"{kind}kv_indices: index {first} is out of range for {self.blocks[1]} blocks of keys; "
+                    f"shapes {tuple(indices.shape)} and {self.blocks}"
+                )
+        shapes = [tuple(x.shape) for x in (self.kv_indices, self.full_kv_indices) if x is not None]
+        raise ValueError(f"kv_indices: a block is listed twice in a row; shapes {shapes}, blocks {self.blocks}")
+
+    def _wrong(self, counts: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """True where a count is beyond its row, and where a listed index is no block."""
+        beyond = (counts < 0) | (counts > indices.shape[3])
         counts, indices = _seen_once(counts, indices)
-        outside = _within_count(counts, indices) & ((indices < 0) | (indices >= kv_blocks))
-        if outside.any():
-            raise ValueError(
-                f"{indices_name}: index {indices[outside][0]} is out of range for {kv_blocks} blocks of keys; "
-                f"shapes {shape} and {self.blocks}"
-            )
+        return beyond, _within_count(counts, indices) & ((indices < 0) | (indices >= self.blocks[1]))
 
-    def _check_duplicates(self) -> None:
-        """By sorting each list: what counts visits of every pair of blocks would be larger than the lists."""
-        lists = [_seen_once(counts, indices) for counts, indices in self.lists()]
-        repeated = any(self._repeats(indices, _within_count(counts, indices)) for counts, indices in lists)
+    def _repeated(self) -> list[Tensor]:
+        """True where a block follows itself in a sorted list: visits of every pair of blocks would be larger than the lists."""
+        lists = [_seen_once(*listed) for listed in self.lists()]
         if self.full_kv_indices is not None:
-            both = (self.kv_num_blocks > 0) & (self.full_kv_num_blocks > 0)
-            rows = [(counts[both], indices[both]) for counts, indices in self.lists()]
-            of_both = (
-                torch.cat([indices for _, indices in rows], -1),
-                torch.cat([_within_count(*row) for row in rows], -1),
-            )
-            repeated = repeated or self._repeats(*of_both)
-        if repeated:
-            shapes = [tuple(x.shape) for x in (self.kv_indices, self.full_kv_indices) if x is not None]
-            raise ValueError(f"kv_indices: a block is listed twice in a row; shapes {shapes}, blocks {self.blocks}")
-
-    def _repeats(self, indices: Tensor, listed: Tensor) -> bool:
-        """Whether a row of ``indices [..., W]`` lists a block twice."""
-        ordered = torch.where(listed, indices, self.blocks[1]).sort(-1).values
-        return bool(((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] < self.blocks[1])).any())
+            lists.append(concatenated(self.lists()))
+        listed = [(indices, _within_count(counts, indices)) for counts, indices in lists]
+        ordered = [torch.where(within, indices, self.blocks[1]).sort(-1).values for indices, within in listed]
+        return [(x[..., 1:] == x[..., :-1]) & (x[..., 1:] < self.blocks[1]) for x in ordered]
 
     def _visits(self) -> Tensor:
         """How often each block is listed: ``[B, H, Q_blocks, KV_blocks]`` of int8."""
@@ -213,8 +215,8 @@ class BlockMask:
         ValueError
             If there are partial blocks with a rule of their own, a ``mask_mod``, and it is not to be dropped.
         """
-        ruled = mask.mask_mod is not flex_attention.noop_mask and bool(mask.kv_num_blocks.any())
-        if ruled and not drop_mask_mod:
+        ruled = not drop_mask_mod and mask.mask_mod is not flex_attention.noop_mask
+        if ruled and mask.kv_num_blocks.any():
             raise ValueError(
                 "mask: its partial blocks follow a mask_mod, which BlockMask has no place for; "
                 "drop_mask_mod=True takes them whole, and causal or lengths of the attention may stand for the rule"
