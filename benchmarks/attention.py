@@ -3,8 +3,8 @@
 python benchmarks/attention.py [--output FILE] [--seconds 300]
 
 Peers run in the same process on the same tensors: PyTorch's SDPA (flash and cuDNN), FlexAttention with the same blocks,
-AdaSplash (`pip install adasplash`; its second version is causal only), and dense entmax in PyTorch where its scores fit. Masks are
-random blocks with their diagonal, made outside of the timed calls. Every call is timed as it is, launched from Python, and
+AdaSplash (`pip install adasplash`; its second version is causal only), and dense entmax in PyTorch where its scores fit. Masks
+are random blocks with their diagonal, made outside of the timed calls. Every call is timed as it is, launched from Python, and
 replayed from a CUDA graph, where the host's time does not count. Without CUDA: one line, and exit status 2.
 """
 
