@@ -1,0 +1,63 @@
+"""Block-sparse entmax attention on a GPU: what benchmarks/attention.py left."""
+
+import json
+from pathlib import Path
+
+from replication.paths import ROOT
+from replication.tables.markers import markdown
+
+FOLDER = ROOT / "benchmarks" / "results"
+
+
+def reports() -> list[dict]:
+    """A report for each GPU, by the name of its file."""
+    return [json.loads(path.read_text()) for path in sorted(Path(FOLDER).glob("attention-*.json"))]
+
+
+def speed() -> str:
+    """Milliseconds of both passes and the targets that follow from them, a table for each GPU."""
+    return "\n\n".join(f"{_heading(report)}\n\n{_times(report)}" for report in reports())
+
+
+def _heading(report: dict) -> str:
+    hardware, chip = report["hardware"], report["chip"]
+    versions = ", ".join(f"{name} {version}" for name, version in hardware["versions"].items())
+    rates = f"{chip['bf16_flops_per_second'] / 1e12:.0f} TFLOP/s of bfloat16 products, copies at "
+    rates += f"{chip['copy_bytes_per_second'] / 1e12:.1f} TB/s"
+    return f"{hardware['gpu']}, driver {hardware['driver']}, CUDA {hardware['cuda']}, {versions}; measured: {rates}."
+
+
+def _times(report: dict) -> str:
+    rows = [row for row in report["rows"] if row["part"] == "both"]
+    sizes = sorted({(row["causal"], row["dimension"], row["n"]) for row in rows})
+    columns = {
+        "ours, 5 %": ("ours", 128, 0.05),
+        "10 %": ("ours", 128, 0.1),
+        "10 %, blocks of 64": ("ours", 64, 0.1),
+        "20 %": ("ours", 128, 0.2),
+        "all": ("ours", 64, 1.0),
+        "SDPA flash": ("sdpa", None, 1.0),
+        "cuDNN": ("sdpa-cudnn", None, 1.0),
+        "AdaSplash-2": ("adasplash-2", None, 1.0),
+        "softmax, 10 %": ("ours, softmax", 128, 0.1),
+        "FlexAttention, 10 %": ("flex", 128, 0.1),
+    }
+    cells = []
+    for causal, dimension, n in sizes:
+        found = {}
+        for row in rows:
+            if (row["causal"], row["dimension"], row["n"]) == (causal, dimension, n):
+                found[row["attention"], row["block"], row["density"]] = row
+        times = [_milliseconds(found.get(column)) for column in columns.values()]
+        cells.append([f"{n}{', causal' if causal else ''}", str(dimension), *times])
+    return markdown(["n", "D", *columns], cells)
+
+
+def _milliseconds(row: dict | None) -> str:
+    """Replayed from a CUDA graph, and as called from Python where that differs by a tenth or more."""
+    if row is None or row["milliseconds"] is None:
+        return ""
+    called, replayed = row["milliseconds"], row["replayed"]
+    if replayed is None:
+        return f"({called:.2f})"
+    return f"{replayed:.2f}" + (f" ({called:.2f})" if called > 1.1 * replayed else "")
