@@ -1,11 +1,7 @@
 """The attention as a PyTorch operator, so that autograd, torch.compile and export see one node with a backward pass.
 
-Nothing here checks arguments. Triton is imported when its backend runs, and only then. The operators are registered by the
-parts of ``torch.library.custom_op``, whose own call would first import torch.compile: seconds, and 150 MB.
+Nothing here checks arguments. Triton is imported when its backend runs, and only then.
 """
-
-from collections.abc import Callable
-from functools import wraps
 
 import torch
 from torch import Tensor
@@ -13,6 +9,7 @@ from torch import Tensor
 from . import gather
 from .block_mask import BlockMask
 from .lists import BlockLists, by_rows, concatenated, dense
+from .registration import registered
 from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
 from .visits import Visits
 
@@ -212,26 +209,5 @@ def _sizes(q: Tensor, v: Tensor, block: tuple[int, int]) -> TileSizes:
     return tile_sizes(block, int(max(q.shape[-1], v.shape[-1])), q.dtype)
 
 
-def _registered(name: str, function: Callable, fake: Callable) -> torch._ops.OpOverload:
-    """The operator ``sparselib::name`` on every device; a function with annotations is its schema."""
-    torch.library.define(f"sparselib::{name}", torch.library.infer_schema(function, mutates_args=()))
-    torch.library.impl(f"sparselib::{name}", "default", _without_autocast(function))
-    torch.library.register_fake(f"sparselib::{name}", fake)
-    return getattr(torch.ops.sparselib, name).default
-
-
-def _without_autocast(function: Callable) -> Callable:
-    """Forward and backward choose the dtype of each step themselves, whether or not they run within ``torch.autocast``."""
-
-    @wraps(function)
-    def run(q: Tensor, *arguments) -> tuple[Tensor, Tensor, Tensor]:
-        with torch.autocast(q.device.type, enabled=False):
-            return function(q, *arguments)
-
-    return run
-
-
-_operator = _registered("block_sparse_entmax", _attention, _fake_attention)
-_backward_operator = _registered("block_sparse_entmax_backward", _gradients, _fake_gradients)
-torch.library.register_autograd("sparselib::block_sparse_entmax", _differentiate, setup_context=_save)
-torch.library.register_autograd("sparselib::block_sparse_entmax_backward", _refuse)
+_operator = registered("block_sparse_entmax", _attention, _fake_attention, _differentiate, _save)
+_backward_operator = registered("block_sparse_entmax_backward", _gradients, _fake_gradients, _refuse)

@@ -1,0 +1,7 @@
+"""Block-sparse entmax attention: sparselib.kernels, as a kernel of Hugging Face's hub."""
+
+from .attention import block_sparse_entmax_attention
+from .block_mask import BlockMask
+from .certificate import Certificate
+
+__all__ = ["BlockMask", "Certificate", "block_sparse_entmax_attention"]
