@@ -104,6 +104,9 @@ def _forward(
             v = load_tile(v_base, start, local, key_limit, v_sn, v_sd, E, TILE_E, EVEN)
             accumulated = accumulated * shrunk[:, None] + product(p.to(v.dtype), v, UPCAST)
             largest = raised
+        # A tile is masked where a row that sees anything asks for it: what it gave to the others is taken back.
+        total = tl.where(sees, total, 0.0)
+        accumulated = tl.where(sees[:, None], accumulated, 0.0)
         tau = (largest + tl.log2(total)) / LOG2_E
         tau = tl.where(sees & (total != 0), tau, float("inf"))
     else:

@@ -157,6 +157,16 @@ def test_lengths_of_a_batch(block, alpha):
     assert tau[padded].isposinf().all()
 
 
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("causal", [False, True])
+def test_rows_beyond_the_length_in_a_tile_that_others_see_whole(causal, alpha):
+    """Blocks that every row with keys sees whole are not masked: of the others, nothing may be left."""
+    lengths = torch.tensor([128, 97], device=DEVICE)
+    mask = BlockMask.from_dense(torch.ones(1, 1, 4, 4, dtype=torch.bool), 32, 128).to(DEVICE)
+    output, *_ = agrees(drawn(128, batch=2, heads=1), mask, alpha=alpha, causal=causal, lengths=lengths)
+    assert (output[1, :, 97:] == 0).all()
+
+
 @pytest.mark.parametrize("alpha", [1, 1.5])
 @pytest.mark.parametrize("kv_heads", [1, 2])
 def test_grouped_heads(kv_heads, alpha):
