@@ -14,5 +14,12 @@ from sparselib.kernels.attention import block_sparse_entmax_attention  # noqa: E
 from sparselib.kernels.block_mask import BlockMask  # noqa: E402
 from sparselib.kernels.certificate import Certificate  # noqa: E402
 from sparselib.kernels.decoding import block_sparse_entmax_decode  # noqa: E402
+from sparselib.kernels.varlen import block_sparse_entmax_varlen  # noqa: E402
 
-__all__ = ["BlockMask", "Certificate", "block_sparse_entmax_attention", "block_sparse_entmax_decode"]
+__all__ = [
+    "BlockMask",
+    "Certificate",
+    "block_sparse_entmax_attention",
+    "block_sparse_entmax_decode",
+    "block_sparse_entmax_varlen",
+]
