@@ -13,5 +13,13 @@ __path__ = [str(_INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1]
 from sparselib.kernels.attention import block_sparse_entmax_attention  # noqa: E402
 from sparselib.kernels.block_mask import BlockMask  # noqa: E402
 from sparselib.kernels.certificate import Certificate  # noqa: E402
+from sparselib.kernels.decoding import block_sparse_entmax_decode  # noqa: E402
+from sparselib.kernels.varlen import block_sparse_entmax_varlen  # noqa: E402
 
-__all__ = ["BlockMask", "Certificate", "block_sparse_entmax_attention"]
+__all__ = [
+    "BlockMask",
+    "Certificate",
+    "block_sparse_entmax_attention",
+    "block_sparse_entmax_decode",
+    "block_sparse_entmax_varlen",
+]

@@ -82,8 +82,9 @@ def test_break_even_points_take_dense_peers():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_without_a_gpu_it_says_so():
-    script = ROOT / "benchmarks" / "attention.py"
+@pytest.mark.parametrize("name", ["attention", "decoding"])
+def test_without_a_gpu_it_says_so(name):
+    script = ROOT / "benchmarks" / f"{name}.py"
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
-    assert ran.stdout.strip() == "benchmarks/attention.py needs a CUDA device, and there is none"
+    assert ran.stdout.strip() == f"benchmarks/{name}.py needs a CUDA device, and there is none"

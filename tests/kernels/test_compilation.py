@@ -46,3 +46,27 @@ def test_the_kernels_compile_for_hopper(tmp_path, arguments, product):
         loops = {loop["name"]: loop["instructions"] for kernel in found for loop in kernel["loops"]}
         assert list(loops) == ["bound", "refine", "weigh", "dq", "dk, dv"]
         assert 3 < loops["refine"] < 6.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "product"),
+    [
+        (("bfloat16", 128, 1.5, 64), "mma.sync"),
+        (("float16", 256, 1.0, 0), "mma.sync"),
+        (("bfloat16", 64, 1.25, 20), "mma.sync"),
+        (("float32", 256, 2.0, 128), "fma"),
+    ],
+    ids=str,
+)
+def test_decoding_compiles_for_hopper(tmp_path, arguments, product):
+    environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}:{ROOT / 'benchmarks'}"}
+    environment.pop("TRITON_INTERPRET", None)
+    command = [sys.executable, str(ROOT / "tests" / "kernels" / "decode_resources.py"), *map(str, arguments)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-3000:]
+    found = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [kernel["kernel"] for kernel in found] == ["_scores", "_thresholds", "_weigh"]
+    assert [kernel["product"] for kernel in found] == [product, None, product]
+    assert all(kernel["shared_bytes"] <= SHARED_BYTES for kernel in found)
+    if arguments[1] <= 128:
+        assert all(kernel["spilled_bytes"] == 0 for kernel in found)

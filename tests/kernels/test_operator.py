@@ -58,7 +58,7 @@ def test_compiled_is_the_same(backend, mask):
     torch.testing.assert_close((outputs[0], *gradients[0]), (outputs[1], *gradients[1]), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ["attention", "block_mask"])
+@pytest.mark.parametrize("name", ["attention", "block_mask", "decoding", "varlen"])
 def test_examples_run(name):
     results = doctest.testmod(importlib.import_module(f"sparselib.kernels.{name}"))
     assert results.failed == 0

@@ -1,0 +1,142 @@
+"""Decoding on a GPU, one new token of each sequence over its cache, beside SDPA and FlexAttention: a JSON row per setting.
+
+python benchmarks/decoding.py [--seconds 110] > benchmarks/results/decoding.jsonl
+
+Medians of a call, and of the same call replayed as a CUDA graph, with a cold L2 cache each time. Blocks are random, shared
+by all heads; SDPA reads all keys. `bytes` are those of the keys and values in visited blocks. Without CUDA: one line, and exit
+status 2.
+"""
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from itertools import product
+
+import torch
+from hardware import hardware
+
+from sparselib.kernels import BlockMask, block_sparse_entmax_decode
+
+HEADS, KEY_HEADS, DIMENSION, BLOCK = 32, 8, 128, 128
+LENGTHS = (32_768, 131_072, 4096)  # in order of interest, should time run out
+BATCHES = (1, 16)
+DENSITIES = (1.0, 0.25, 0.1)
+ALPHAS = (1.5, 1.0)
+#: Queries per block of FlexAttention's masks, of which the one new token is the first.
+FLEX_QUERIES = 128
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=110, help="no setting starts later than this")
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("benchmarks/decoding.py needs a CUDA device, and there is none")
+        sys.exit(2)
+    deadline = time.monotonic() + arguments.seconds
+    print(json.dumps(hardware()), flush=True)
+    print(json.dumps(correctness()), flush=True)
+    for n, batch in product(LENGTHS, BATCHES):
+        for row in at_size(n, batch):
+            print(json.dumps(row), flush=True)
+            if time.monotonic() > deadline:
+                print(json.dumps({"stopped_early": True}))
+                return
+
+
+def drawn(n: int, batch: int) -> list[torch.Tensor]:
+    generator = torch.Generator("cuda").manual_seed(0)
+    draw = partial(torch.randn, generator=generator, device="cuda", dtype=torch.bfloat16)
+    caches = [draw(batch, KEY_HEADS, n, DIMENSION) for _ in range(2)]
+    return [draw(batch, HEADS, 1, DIMENSION), *caches]
+
+
+def drawn_mask(n: int, density: float) -> BlockMask:
+    """The share of the blocks, rounded up, in order, for all sequences and heads."""
+    blocks = -(-n // BLOCK)
+    generator = torch.Generator("cuda").manual_seed(1)
+    order = torch.randperm(blocks, generator=generator, device="cuda")
+    visited = torch.zeros(1, 1, 1, blocks, dtype=torch.bool, device="cuda")
+    visited[..., order[: math.ceil(density * blocks)]] = True
+    return BlockMask.from_dense(visited, (1, BLOCK), (1, n))
+
+
+def correctness() -> dict:
+    """Largest differences from PyTorch alone in float64, and those of the same in bfloat16."""
+    inputs, mask = drawn(4096, 2), drawn_mask(4096, 0.25)
+    row = {"part": "correctness"}
+    for alpha in ALPHAS:
+        run = partial(block_sparse_entmax_decode, block_mask=mask, alpha=alpha)
+        exact = run(*(x.double() for x in inputs), backend="gather")
+        row[f"alpha={alpha}"] = {
+            backend: (run(*inputs, backend=backend) - exact).abs().max().item() for backend in ("triton", "gather")
+        }
+    return row
+
+
+def at_size(n: int, batch: int) -> Iterator[dict]:
+    """Ours at each density and alpha, with all keys also without a list, and the peers."""
+    inputs = drawn(n, batch)
+    setting = {"n": n, "batch": batch, "heads": HEADS, "key_heads": KEY_HEADS, "dimension": DIMENSION}
+    sdpa = partial(torch.nn.functional.scaled_dot_product_attention, *inputs, enable_gqa=True)
+    yield measured("sdpa", sdpa, setting, n)
+    for alpha in ALPHAS:
+        yield measured("ours, no list", partial(block_sparse_entmax_decode, *inputs, alpha=alpha), setting, n, alpha)
+    for density in DENSITIES:
+        mask = drawn_mask(n, density)
+        keys = int(mask.kv_num_blocks.sum()) * BLOCK
+        for alpha in ALPHAS:
+            ours = partial(block_sparse_entmax_decode, *inputs, mask, alpha=alpha)
+            yield measured("ours", ours, setting, keys, alpha)
+        yield measured("flex", partial(flex, mask, *inputs), setting, keys)
+
+
+@cache
+def compiled_flex() -> Callable:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention, dynamic=False)
+
+
+@cache
+def flex_mask(mask: BlockMask):
+    """FlexAttention's mask of the same blocks, all full, padded to one width so that densities share a compilation."""
+    from torch.nn.attention.flex_attention import BlockMask as FlexMask
+
+    indices = torch.zeros(1, 1, 1, mask.blocks[1], dtype=torch.int32, device="cuda")
+    indices[..., : mask.kv_indices.shape[-1]] = mask.kv_indices
+    none = torch.zeros_like(mask.kv_num_blocks)
+    lists = (none, torch.zeros_like(indices), mask.kv_num_blocks, indices)
+    return FlexMask.from_kv_blocks(*lists, BLOCK_SIZE=(FLEX_QUERIES, BLOCK), seq_lengths=mask.length)
+
+
+def flex(mask: BlockMask, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return compiled_flex()(q, k, v, block_mask=flex_mask(mask), enable_gqa=True)
+
+
+def measured(name: str, run: Callable, setting: dict, keys: int, alpha: float = 1.0) -> dict:
+    """A row; a peer that fails is a row with its error."""
+    from triton.testing import do_bench
+
+    size = 2 * 2 * keys * setting["batch"] * KEY_HEADS * DIMENSION
+    row = setting | {"attention": name, "alpha": alpha, "density": keys / setting["n"], "bytes": size}
+    median = partial(do_bench, warmup=10, rep=50, return_mode="median")
+    try:
+        with torch.no_grad():
+            run()
+            row["microseconds"] = 1000 * median(run)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                run()
+            row["graph_microseconds"] = 1000 * median(graph.replay)
+    except Exception as error:  # peers fail in their own ways, and the others are still worth measuring
+        row["error"] = f"{type(error).__name__}: {error}"[:300]
+    return row
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""Entmax attention of a few new queries over many cached keys, in Triton: three kernels, each split so as to fill a GPU.
+
+Queries whose heads share keys are the rows of one tile, so that each key is read once for all of them. The first kernel writes
+the scores, and the largest of each row in each step of keys; they are small beside the keys. The second finds the threshold of
+each row, and the third reads the values of those steps only in which some row has a weight: with entmax, often few.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .lists import BlockLists, broadcast_strides
+from .tile_sizes import padded
+from .triton_entmax import SMALLEST_STEP, SOFTMAX, below_largest, kind_of, refined, tolerance_of, weights
+from .triton_tiles import listed_tile, load_tile, product, upcast
+
+#: Rows of a tile, at most.
+MOST_ROWS = 64
+#: Programs for each multiprocessor: enough to hide that each of them waits for its loads.
+PROGRAMS = 4
+#: Sweeps that refine a threshold, at most, as in the forward pass of training.
+MOST_SWEEPS = 12
+#: Steps of keys that the search for a threshold looks at at a time.
+STEPS = 64
+
+
+@triton.jit
+def _extent(
+    counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr
+):
+    """The key before which the last query sees all, blocks that are listed, and steps through them."""
+    limit = keys
+    if lengths_ptr is not None:
+        limit = tl.minimum(tl.maximum(tl.load(lengths_ptr + batch).to(tl.int32), 0), keys)
+    if counts_ptr is None:
+        count = tl.cdiv(limit, K_BLOCK)
+        steps = tl.cdiv(limit, KEY_STEP)
+    else:
+        count = tl.load(counts_ptr + batch * counts_sb + head * counts_sh)
+        steps = tl.cdiv(count * K_BLOCK, KEY_STEP)
+    return limit, count, steps
+
+
+@triton.jit
+def _positions(indices_ptr, list_offset, step, count, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr):
+    """Start and offsets of the keys of a step, listed or all in their order."""
+    if indices_ptr is None:
+        start = step * KEY_STEP
+        local = tl.arange(0, KEY_STEP)
+    else:
+        start, local = listed_tile(indices_ptr + list_offset, step, count, K_BLOCK, KEY_STEP)
+    return start, local
+
+
+@triton.jit
+def _living(largest, factor, tau, KIND: tl.constexpr):
+    """Where a step whose largest product this is may have a weight; NaN does."""
+    if KIND == SOFTMAX:
+        dead = largest == float("-inf")
+    else:
+        dead = tl.fma(largest, factor, -tau) <= 0
+    return ~dead
+
+
+@triton.jit
+def _scores(
+    q_ptr, k_ptr, scores_ptr, largest_ptr, counts_ptr, indices_ptr, lengths_ptr,
+    q_sb, q_sh, q_sn, q_sd, k_sb, k_sh, k_sn, k_sd, counts_sb, counts_sh, indices_sb, indices_sh,
+    kv_heads, rows, queries, keys, splits, width,
+    D: tl.constexpr, TILE_D: tl.constexpr, ROW_TILE: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
+    UPCAST: tl.constexpr,
+):  # fmt: skip
+    """A program has a tile of rows, and each `splits`-th step of their keys: the products, and the largest of each row."""
+    batch = (tl.program_id(0) // kv_heads).to(tl.int64)
+    head = (tl.program_id(0) % kv_heads).to(tl.int64)
+    row = tl.program_id(2) * ROW_TILE + tl.arange(0, ROW_TILE)
+    owned = row < rows
+    limit, count, steps = _extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
+    query = row % queries
+    seen = tl.where(owned, limit - (queries - 1 - query), 0)  # the last query is the last token of its sequence
+    own_head = head * (rows // queries) + row // queries
+    column = tl.arange(0, TILE_D)
+    q_offset = own_head[:, None] * q_sh + query.to(tl.int64)[:, None] * q_sn + column[None, :] * q_sd
+    q = tl.load(q_ptr + batch * q_sb + q_offset, mask=owned[:, None] & (column < D)[None, :], other=0.0)
+    listed = batch * indices_sb + head * indices_sh
+    k_base = k_ptr + batch * k_sb + head * k_sh
+    target = (tl.program_id(0).to(tl.int64) * rows + row) * width
+    for step in range(tl.program_id(1), steps, splits):
+        start, local = _positions(indices_ptr, listed, step, count, K_BLOCK, KEY_STEP)
+        k = load_tile(k_base, start, local, limit, k_sn, k_sd, D, TILE_D, False)
+        x = product(q, tl.trans(k), UPCAST)
+        x = tl.where((start + local)[None, :] < seen[:, None], x, float("-inf"))
+        nans = tl.max((x != x).to(tl.int32), 1)
+        largest = tl.where(nans > 0, float("nan"), tl.max(x, 1))
+        pointers = scores_ptr + (target + step)[:, None] * KEY_STEP + tl.arange(0, KEY_STEP)[None, :]
+        tl.store(pointers, x, mask=owned[:, None])
+        tl.store(largest_ptr + target + step, largest, mask=owned)
+
+
+@triton.jit
+def _thresholds(
+    scores_ptr, largest_ptr, tau_ptr, share_ptr, counts_ptr, lengths_ptr, counts_sb, counts_sh,
+    kv_heads, rows, keys, width, factor, power, tolerance,
+    K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr, KIND: tl.constexpr, STEPS: tl.constexpr, SWEEPS: tl.constexpr,
+):  # fmt: skip
+    """A program has a row: its threshold, and what its weights are to be multiplied by to have the sum 1."""
+    first = tl.program_id(0).to(tl.int64) * width
+    batch = (tl.program_id(0) // rows // kv_heads).to(tl.int64)
+    head = (tl.program_id(0) // rows % kv_heads).to(tl.int64)
+    _limit, _count, steps = _extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
+    offset = tl.arange(0, STEPS)
+    tops = tl.full([STEPS], float("-inf"), tl.float32)
+    for start in range(0, steps, STEPS):
+        top = tl.load(largest_ptr + first + start + offset, mask=start + offset < steps, other=float("-inf"))
+        tops = tl.maximum(tops, top, propagate_nan=tl.PropagateNan.ALL)
+    largest = tl.where(tl.max((tops != tops).to(tl.int32), 0) > 0, float("nan"), tl.max(tops, 0)) * factor
+    sees = largest != float("-inf")
+    tau = tl.where(sees, largest, float("inf"))
+    if KIND != SOFTMAX:
+        tau = tl.where(sees, below_largest(largest - 1, largest), float("inf"))
+        lower = tau
+        last_tau = tau
+        norm = tl.full((), 1.0, tl.float32)
+        slope = norm
+        sweep = 0
+        unsettled = sees
+        while (sweep < SWEEPS) & unsettled:
+            total, below = _sums(scores_ptr, largest_ptr, first, steps, factor, tau, power, KEY_STEP, KIND, STEPS)
+            before = tau
+            tau, lower, norm, slope = refined(tau, lower, last_tau, norm, slope, total, below, power, KIND)
+            tau = below_largest(tau, largest)
+            last_tau = before
+            allowed = tl.where(sweep == 0, 0.0625, 1.0) * tolerance  # the first step is Newton's alone, and leaves more
+            unsettled = (tl.abs(total - 1) > allowed) & (tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP)
+            sweep += 1
+    total, below = _sums(scores_ptr, largest_ptr, first, steps, factor, tau, power, KEY_STEP, KIND, STEPS)
+    tl.store(tau_ptr + tl.program_id(0), tau)
+    tl.store(share_ptr + tl.program_id(0), tl.where(total == 0, 0.0, 1 / total))
+
+
+@triton.jit
+def _sums(
+    scores_ptr, largest_ptr, first, steps, factor, tau, power,
+    KEY_STEP: tl.constexpr, KIND: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
+    """Sums of p and w of a row at `tau`; steps without a weight are not read."""
+    totals = tl.zeros([STEPS, KEY_STEP], tl.float32)
+    belows = tl.zeros([STEPS, KEY_STEP], tl.float32)
+    for start in range(0, steps, STEPS):
+        step = start + tl.arange(0, STEPS)
+        top = tl.load(largest_ptr + first + step, mask=step < steps, other=float("-inf"))
+        pointers = scores_ptr + (first + step)[:, None] * KEY_STEP + tl.arange(0, KEY_STEP)[None, :]
+        living = (step < steps) & _living(top, factor, tau, KIND)
+        x = tl.load(pointers, mask=living[:, None], other=float("-inf"))
+        p, w = weights(x, factor, tau, None, power, KIND)
+        totals += p
+        belows += w
+    return tl.sum(tl.sum(totals, 1), 0), tl.sum(tl.sum(belows, 1), 0)
+
+
+@triton.jit
+def _weigh(
+    scores_ptr, largest_ptr, tau_ptr, share_ptr, v_ptr, parts_ptr, counts_ptr, indices_ptr, lengths_ptr,
+    v_sb, v_sh, v_sn, v_sd, counts_sb, counts_sh, indices_sb, indices_sh,
+    kv_heads, rows, keys, splits, width, factor, power,
+    E: tl.constexpr, TILE_E: tl.constexpr, ROW_TILE: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
+    KIND: tl.constexpr, UPCAST: tl.constexpr,
+):  # fmt: skip
+    """A program has the rows and steps of one of `_scores`: their part of the output."""
+    batch = (tl.program_id(0) // kv_heads).to(tl.int64)
+    head = (tl.program_id(0) % kv_heads).to(tl.int64)
+    row = tl.program_id(2) * ROW_TILE + tl.arange(0, ROW_TILE)
+    owned = row < rows
+    limit, count, steps = _extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
+    number = tl.program_id(0).to(tl.int64) * rows + row
+    tau = tl.load(tau_ptr + number, mask=owned, other=float("inf"))
+    nothing = tl.where(tau == tau, 0.0, tau)
+    listed = batch * indices_sb + head * indices_sh
+    v_base = v_ptr + batch * v_sb + head * v_sh
+    accumulated = tl.zeros([ROW_TILE, TILE_E], tl.float32)
+    for step in range(tl.program_id(1), steps, splits):
+        top = tl.load(largest_ptr + number * width + step, mask=owned, other=float("-inf"))
+        if tl.max((owned & _living(top, factor, tau, KIND)).to(tl.int32), 0) > 0:
+            pointers = scores_ptr + (number * width + step)[:, None] * KEY_STEP + tl.arange(0, KEY_STEP)[None, :]
+            x = tl.load(pointers, mask=owned[:, None], other=float("-inf"))
+            p, _ = weights(x, factor, tau[:, None], nothing[:, None], power, KIND)
+            start, local = _positions(indices_ptr, listed, step, count, K_BLOCK, KEY_STEP)
+            v = load_tile(v_base, start, local, limit, v_sn, v_sd, E, TILE_E, False)
+            accumulated += product(p.to(v.dtype), v, UPCAST)
+    share = tl.load(share_ptr + number, mask=owned, other=0.0)
+    column = tl.arange(0, TILE_E)
+    pointers = parts_ptr + ((number * splits + tl.program_id(1)) * E)[:, None] + column[None, :]
+    tl.store(pointers, accumulated * share[:, None], mask=owned[:, None] & (column < E)[None, :])
+
+
+def decode(
+    q: Tensor, k: Tensor, v: Tensor, lists: BlockLists | None, lengths: Tensor | None, *, alpha: float, scale: float
+) -> Tensor:
+    """Output ``[B, H, M, E]`` in the dtype of q; `lists` of one block of queries, per head of the keys; all keys without.
+
+    Two runs give the same bytes: parts are added up in one order.
+    """
+    (b, h, m, d), (kv_heads, keys, e) = q.shape, v.shape[1:]
+    rows, kind = h // kv_heads * m, kind_of(alpha)
+    key_step = _key_step(0 if lists is None else lists.block[1], q.dtype)
+    block = key_step if lists is None else lists.block[1]
+    width = -(-(keys if lists is None else lists.indices.shape[-1] * block) // key_step)
+    if not b * h * m * width * e:
+        return torch.zeros((b, h, m, e), dtype=q.dtype, device=q.device)
+    row_tile = min(MOST_ROWS, padded(rows))
+    grid = (b * kv_heads, _splits(b * kv_heads * -(-rows // row_tile), width, q), -(-rows // row_tile))
+    scores = torch.empty((b * kv_heads, rows, width, key_step), dtype=torch.float32, device=q.device)
+    largest = torch.empty(scores.shape[:3], dtype=torch.float32, device=q.device)
+    tau, share = (torch.empty(scores.shape[:2], dtype=torch.float32, device=q.device) for _ in range(2))
+    parts = torch.empty((b * kv_heads, rows, grid[1], e), dtype=torch.float32, device=q.device)
+    counts, indices = (None, None) if lists is None else (lists.counts, lists.indices)
+    strides = [(0, 0) if x is None else broadcast_strides(x) for x in (counts, indices)]
+    factors = (scale if alpha == 1 else scale * (alpha - 1), 1.0 if alpha == 1 else 1 / (alpha - 1))
+    tiles = {"ROW_TILE": row_tile, "K_BLOCK": block, "KEY_STEP": key_step, "UPCAST": upcast(q), "num_warps": 4}
+    tiles["num_stages"] = 2 if q.dtype == torch.float32 else 3
+    with torch.cuda.device_of(q):
+        _scores[grid](
+            q, k, scores, largest, counts, indices, lengths, *q.stride(), *k.stride(), *strides[0], *strides[1],
+            kv_heads, rows, m, keys, grid[1], width, D=d, TILE_D=padded(d), **tiles,
+        )  # fmt: skip
+        _thresholds[(b * kv_heads * rows,)](
+            scores, largest, tau, share, counts, lengths, *strides[0], kv_heads, rows, keys, width, *factors,
+            tolerance_of(kind, q.dtype), K_BLOCK=block, KEY_STEP=key_step, KIND=kind, STEPS=STEPS, SWEEPS=MOST_SWEEPS,
+            num_warps=8,
+        )  # fmt: skip
+        _weigh[grid](
+            scores, largest, tau, share, v, parts, counts, indices, lengths, *v.stride(), *strides[0], *strides[1],
+            kv_heads, rows, keys, grid[1], width, *factors, E=e, TILE_E=padded(e), KIND=kind, **tiles,
+        )  # fmt: skip
+    return parts.sum(2).to(q.dtype).view(b, h, m, e)
+
+
+def _key_step(block: int, dtype: torch.dtype) -> int:
+    """Keys per step: a divisor of the block if there is a fair one, so that a step is one piece of memory."""
+    preferred = 32 if dtype == torch.float32 else 64
+    return next((step for step in (preferred, 32, 16) if step <= preferred and block % step == 0), preferred)
+
+
+def _splits(programs: int, steps: int, x: Tensor) -> int:
+    """Into how many parts the steps are cut."""
+    processors = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 2  # interpreted
+    return max(1, min(steps, -(-PROGRAMS * processors // programs)))
