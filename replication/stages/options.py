@@ -64,7 +64,7 @@ Blocks = Annotated[
 BlockSize = Annotated[int, typer.Option(help="tokens per block")]
 
 # Translation.
-Translator = Annotated[Path, typer.Option(help="model.pt of train-translation")]
+Translator = Annotated[Path, typer.Option(help="model.safetensors of train-translation")]
 Data = Annotated[Path, typer.Option(help="folder of binarize")]
 Source = Annotated[str, typer.Option("--from", help="source language")]
 Target = Annotated[str, typer.Option("--to", help="target language")]

@@ -74,7 +74,7 @@ def train_forms(
         start = time.perf_counter()
         log = train(data, source, target, architecture, settings, own["seed"], folder)
         seconds = time.perf_counter() - start
-        translator = load_translator(folder / "model.pt", data)
+        translator = load_translator(folder / "model.safetensors", data)
         rows = [{"tested_with": own["form"]} | measure(translator, split, expected, words, beam, batch_tokens)]
         if own["form"] != FULL:
             with attending_fully(translator):

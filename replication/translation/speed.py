@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from fairseq import checkpoint_utils
 from fairseq.trainer import Trainer
 
 from replication.timing.clock import median_seconds
@@ -105,7 +104,7 @@ def measure(
     folders = {contender: folder / contender.implementation / contender.name for contender in CONTENDERS}
     for contender, of_contender in folders.items():
         train(data, source, target, architecture, training | contender.options(top_k), seed, of_contender)
-    models = {contender: of_contender / "model.pt" for contender, of_contender in folders.items()}
+    models = {contender: of_contender / "model.safetensors" for contender, of_contender in folders.items()}
     translators = {contender: load_translator(model, data) for contender, model in models.items()}
     device = translators[SOFTMAX].device.type
     hypotheses: dict[Contender, list[str]] = {}
@@ -151,7 +150,7 @@ def update_runs(models: Mapping[Contender, Path], data: Path) -> tuple[dict[Cont
     runs, samples, tokens = {}, [], 0
     for contender, path in models.items():
         translator = load_translator(path, data)
-        cfg = checkpoint_utils.load_checkpoint_to_cpu(str(path))["cfg"]
+        cfg = translator.configuration
         trainer = Trainer(cfg, translator.task, translator.model, translator.task.build_criterion(cfg.criterion))
         if not samples:
             dataset = translator.dataset("train")

@@ -6,7 +6,7 @@ FORM_LOGS = f"{RESULTS}/logs/forms/{{unit}}/{{source}}-{{target}}"
 
 
 FORM_FILES = [
-    "model.pt",
+    "model.safetensors",
     "training.csv",
     "training.json",
     "measured.csv",

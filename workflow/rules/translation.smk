@@ -61,9 +61,9 @@ rule train_translation:
     input:
         code=closure("train-translation"),
         data=rules.binarize.output,
-        initial=f"{PAIR}/pretraining/model/model.pt" if FIRST else [],
+        initial=f"{PAIR}/pretraining/model/model.safetensors" if FIRST else [],
     output:
-        model=f"{PAIR}/model/model.pt",
+        model=f"{PAIR}/model/model.safetensors",
         log=f"{PAIR}/model/training.csv",
         summary=f"{PAIR}/model/training.json",
     log:
@@ -125,7 +125,7 @@ if FIRST:
             data=rules.pretraining_binarize.output,
             initial=[],
         output:
-            model=f"{PAIR}/pretraining/model/model.pt",
+            model=f"{PAIR}/pretraining/model/model.safetensors",
             log=f"{PAIR}/pretraining/model/training.csv",
             summary=f"{PAIR}/pretraining/model/training.json",
         log:
