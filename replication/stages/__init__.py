@@ -36,6 +36,9 @@ STAGES = (
     "normalizer_speed",
     "scaling",
     "claims",
+    "ship",
+    "weights",
+    "compare_weights",
 )
 
 

@@ -64,7 +64,7 @@ Blocks = Annotated[
 BlockSize = Annotated[int, typer.Option(help="tokens per block")]
 
 # Translation.
-Translator = Annotated[Path, typer.Option(help="model.safetensors of train-translation")]
+Translator = Annotated[Path, typer.Option(help="model.safetensors of a translator")]
 Data = Annotated[Path, typer.Option(help="folder of binarize")]
 Source = Annotated[str, typer.Option("--from", help="source language")]
 Target = Annotated[str, typer.Option("--to", help="target language")]
@@ -77,3 +77,9 @@ BatchTokens = Annotated[int, typer.Option()]
 
 # Characters.
 Text = Annotated[Path, typer.Option(help="folder of characters: train.txt, valid.txt, test.txt")]
+
+# Models that are shipped.
+Checkpoints = Annotated[Path, typer.Option(help="folder of all checkpoints, with weights.csv")]
+Run = Annotated[dict, typer.Option(parser=json_object, help="settings of the training, and its seed")]
+TrainingText = Annotated[list[Path], typer.Option(help="files that are trained on; repeat, in the same order")]
+CodeHash = Annotated[str, typer.Option(help="hash of the code that trains: python -m workflow.closure STAGE")]
