@@ -37,6 +37,16 @@ rule train_masked_lm:
         " --model {params.model:q} --training {params.training:q} --seed {params.seed} --output $(dirname {output.model}) > {log} 2>&1"
 
 
+MODELS["masked_lm/model"] = {
+    "stage": "train-masked-lm",
+    "run": {key: SETTINGS[key] for key in ("model", "training")}
+    | {"seed": config["seed"]},
+    "text": rules.train_masked_lm.input.tokens,
+    "made_from": rules.train_masked_lm.input.tokens,
+    "measured": [f"{MASKED_LM}/perplexity.csv"],
+}
+
+
 rule perplexity:
     input:
         code=closure("perplexity"),

@@ -139,6 +139,18 @@ if FIRST:
             "Train a first translator from {wildcards.source} to {wildcards.target}"
 
 
+for pair in PAIRS:
+    at = f"{TRANSLATION}/{pair}"
+    MODELS[f"translation/{pair}/model"] = {
+        "stage": "train-translation",
+        "run": {key: MT[key] for key in ("architecture", "training")}
+        | {"pretraining": FIRST, "seed": config["seed"]},
+        "text": pieces(f"{at}/data", pair.split("-")),
+        "made_from": f"{at}/data/codes.bpe",
+        "measured": [f"{at}/bleu.csv"],
+    }
+
+
 rule extract_decoder:
     input:
         code=closure("extract-decoder"),

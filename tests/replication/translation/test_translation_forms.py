@@ -176,7 +176,8 @@ def test_the_stages_from_the_grammar_to_the_tables(tmp_path):
         {"name": "full", "form": "Full", "budget": None, "seed": 0},
     ]
     asked = [word for cell in cells for word in ("--cell", json.dumps(cell))]
-    run("train-forms", "--data", data, *pair, *given, *model, *asked, "--words", "spaces", "--output", str(output))
+    run("train-forms", "--data", data, *pair, *model, *asked, "--output", str(output))
+    run("measure-forms", "--data", data, *given, *asked, "--words", "spaces", "--output", str(output))
     measured = {cell["name"]: pd.read_csv(output / cell["name"] / "measured.csv") for cell in cells}
     assert measured["first"]["tested_with"].tolist() == ["Top-k", "Full"]
     assert (measured["first"]["attended_cross"].iloc[0], measured["first"]["budget"].iloc[0]) == (2, 2)
