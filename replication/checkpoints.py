@@ -46,6 +46,8 @@ def ship(
     -------
     The hash of its weights, as the table lists it.
     """
+    if not (trained / MODEL).exists():
+        raise FileNotFoundError(f"{trained / MODEL}: no such file")
     weights = half_precision(trained / MODEL)
     with safe_open(trained / MODEL, framework="np") as file:
         header = file.metadata()
@@ -117,8 +119,10 @@ def unpack(
 def compare(checkpoints: Path, results: Path) -> dict[str, str]:
     """For each listed checkpoint whether the model of that name below ``results`` has its weights, ``same`` or ``other``.
 
-    Models that are not there are ``missing``.
+    Models that are not there are ``missing``. Raises ``FileNotFoundError`` if there are no checkpoints.
     """
+    if not (checkpoints / TABLE).exists():
+        raise FileNotFoundError(f"{checkpoints / TABLE}: no such file")
     found = {}
     for name, promised in read_table(checkpoints).items():
         path = results / name / MODEL

@@ -156,6 +156,10 @@ def windows(widths):
     return " ".join(f"--window {width}" for width in widths)
 
 
+def as_seeds(seeds):
+    return " ".join(f"--seed {seed}" for seed in seeds)
+
+
 def per_layer(pattern):
     """Files of a task, one for every layer; the pattern keeps its other wildcards."""
     return lambda wildcards: expand(

@@ -83,25 +83,28 @@ rule extract:
     input:
         code=closure("extract"),
         model=rules.train_masked_lm.output.model,
-        tokens=f"{MASKED_LM}/tokens/{{split}}.safetensors",
+        tokens=[f"{MASKED_LM}/tokens/{split}.safetensors" for split in SPLITS],
     output:
         layers=expand(
-            f"{MASKED_LM}/graphs/{{{{split}}}}/layer{{layer}}.safetensors",
+            f"{MASKED_LM}/graphs/{{split}}/layer{{layer}}.safetensors",
+            split=SPLITS,
             layer=MASKED_LM_LAYERS,
         ),
     log:
-        f"{RESULTS}/logs/masked_lm/extract/{{split}}.log",
+        f"{RESULTS}/logs/masked_lm/extract.log",
     threads: HALF
     resources:
         gpu=1,
     params:
-        sequences=lambda wildcards: SETTINGS["graphs"][wildcards.split],
+        sequences=" ".join(
+            f"--sequences {SETTINGS['graphs'][split]}" for split in SPLITS
+        ),
         seed=config["seed"],
     message:
-        "Extract attention graphs of the masked language model, {wildcards.split}"
+        "Extract attention graphs of the masked language model"
     shell:
-        "replicate extract --model $(dirname {input.model}) --tokens {input.tokens} --sequences {params.sequences}"
-        " --seed {params.seed} --output $(dirname {output.layers} | head -1) > {log} 2>&1"
+        "replicate extract --model $(dirname {input.model}) $(printf ' --tokens %s' {input.tokens}) {params.sequences}"
+        " --seed {params.seed} --output $(dirname $(dirname {output.layers[0]})) > {log} 2>&1"
 
 
 rule replace:

@@ -158,25 +158,31 @@ rule extract_decoder:
         data=rules.binarize.output,
     output:
         layers=expand(
-            f"{PAIR}/graphs/{{{{split}}}}/layer{{layer}}.safetensors",
+            f"{PAIR}/graphs/{{split}}/layer{{layer}}.safetensors",
+            split=SPLITS,
             layer=layers(f"translation/{PAIRS[0]}"),
             allow_missing=True,
         ),
-        text=f"{PAIR}/graphs/{{split}}/sentences.parquet",
+        text=expand(
+            f"{PAIR}/graphs/{{split}}/sentences.parquet",
+            split=SPLITS,
+            allow_missing=True,
+        ),
     log:
-        f"{MT_LOGS}/extract_{{split}}.log",
+        f"{MT_LOGS}/extract.log",
     resources:
         gpu=1,
     params:
-        sentences=lambda wildcards: MT["graphs"][wildcards.split],
+        sentences=" ".join(
+            f"--split {split} --sentences {MT['graphs'][split]}" for split in SPLITS
+        ),
         shortest=MT["graphs"]["longer_than"],
         seed=config["seed"],
     message:
-        "Extract the decoder's attention graphs, {wildcards.source} to {wildcards.target}, {wildcards.split}"
+        "Extract the decoder's attention graphs, {wildcards.source} to {wildcards.target}"
     shell:
-        "replicate extract-decoder --model {input.model} --data $(dirname {input.data[0]}) --split {wildcards.split}"
-        " --sentences {params.sentences} --shortest {params.shortest} --seed {params.seed}"
-        " --output $(dirname {output.text}) > {log} 2>&1"
+        "replicate extract-decoder --model {input.model} --data $(dirname {input.data[0]}) {params.sentences}"
+        " --shortest {params.shortest} --seed {params.seed} --output $(dirname $(dirname {output.text[0]})) > {log} 2>&1"
 
 
 rule decode:
