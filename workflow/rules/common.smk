@@ -172,6 +172,20 @@ def notebook(name):
     return f"notebooks/{DRAWN_BY.get(name, name)}.ipynb"
 
 
+def short_names(notebooks):
+    """Names to ask for a notebook by: its own, such as fig04_tradeoff, and fig04 if no other begins with that."""
+    names = {}
+    for notebook in notebooks:
+        own = Path(notebook).name
+        for name in (own, own.partition("_")[0]):
+            names.setdefault(name, []).append(notebook)
+    return {
+        name: found[0]
+        for name, found in names.items()
+        if len(set(found)) == 1 and name[0].isalpha() and not workflow.is_rule(name)
+    }
+
+
 def measured(task, kind):
     """Files that notebooks and the ledger read: every seed, and every layer where there are layers."""
     return expand(
