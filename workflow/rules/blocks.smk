@@ -44,7 +44,7 @@ rule fit_blocks:
 rule evaluate_blocks:
     input:
         code=closure("evaluate-blocks"),
-        model=rules.train_masked_lm.output.model,
+        model=MODEL,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
         students=rules.fit_blocks.output.students,
@@ -73,7 +73,7 @@ rule evaluate_blocks:
 rule time_blocks:
     input:
         code=closure("time-blocks"),
-        model=rules.train_masked_lm.output.model,
+        model=MODEL,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
         students=rules.fit_blocks.output.students,

@@ -81,13 +81,13 @@ rule measure_characters:
         code=closure("measure-characters"),
         text=rules.characters.output.text,
         models=expand(
-            rules.train_characters.output.model,
+            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/model.safetensors",
             model=CHAR_LM["models"],
             seed=CHAR_LM["seeds"],
             allow_missing=True,
         ),
         summaries=expand(
-            rules.train_characters.output.summary,
+            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/training.json",
             model=CHAR_LM["models"],
             seed=CHAR_LM["seeds"],
             allow_missing=True,

@@ -2,6 +2,8 @@
 
 SETTINGS = config["masked_lm"]
 MASKED_LM_LAYERS = layers("masked_lm")
+# Named here, as rules.train_...output would ask for that rule, and the model may come from a checkpoint.
+MODEL = f"{MASKED_LM}/model/model.safetensors"
 # Of the cores: a small model gains little from the others, and other jobs do.
 HALF = max(1, workflow.cores // 2)
 
@@ -15,7 +17,7 @@ rule train_masked_lm:
         tokens=f"{MASKED_LM}/tokens/train.safetensors",
         tokenizer=rules.tokenize.output.tokenizer,
     output:
-        model=f"{MASKED_LM}/model/model.safetensors",
+        model=MODEL,
         config=f"{MASKED_LM}/model/config.json",
         log=f"{MASKED_LM}/model/training.csv",
         summary=f"{MASKED_LM}/model/training.json",
@@ -41,8 +43,8 @@ MODELS["masked_lm/model"] = {
     "stage": "train-masked-lm",
     "run": {key: SETTINGS[key] for key in ("model", "training")}
     | {"seed": config["seed"]},
-    "text": rules.train_masked_lm.input.tokens,
-    "made_from": rules.train_masked_lm.input.tokens,
+    "text": [f"{MASKED_LM}/tokens/train.safetensors"],
+    "made_from": f"{MASKED_LM}/tokens/train.safetensors",
     "measured": [f"{MASKED_LM}/perplexity.csv"],
 }
 
@@ -50,7 +52,7 @@ MODELS["masked_lm/model"] = {
 rule perplexity:
     input:
         code=closure("perplexity"),
-        model=rules.train_masked_lm.output.model,
+        model=MODEL,
         tokenizer=rules.tokenize.output.tokenizer,
         train=f"{MASKED_LM}/tokens/train.safetensors",
         tokens=[
@@ -82,7 +84,7 @@ rule perplexity:
 rule extract:
     input:
         code=closure("extract"),
-        model=rules.train_masked_lm.output.model,
+        model=MODEL,
         tokens=[f"{MASKED_LM}/tokens/{split}.safetensors" for split in SPLITS],
     output:
         layers=expand(
@@ -110,7 +112,7 @@ rule extract:
 rule replace:
     input:
         code=closure("replace"),
-        model=rules.train_masked_lm.output.model,
+        model=MODEL,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
         projections=f"{MASKED_LM}/projections/seed{{seed}}",

@@ -2,6 +2,8 @@
 
 MT = config["translation"]
 PAIR = f"{TRANSLATION}/{{source}}-{{target}}"
+# Named here, as rules.train_...output would ask for that rule, and the model may come from a checkpoint.
+TRANSLATOR = f"{PAIR}/model/model.safetensors"
 MT_LOGS = f"{RESULTS}/logs/translation/{{source}}-{{target}}"
 # The model that is trained first, on another corpus, if the configuration asks for one.
 FIRST = MT.get("pretraining")
@@ -63,7 +65,7 @@ rule train_translation:
         data=rules.binarize.output,
         initial=f"{PAIR}/pretraining/model/model.safetensors" if FIRST else [],
     output:
-        model=f"{PAIR}/model/model.safetensors",
+        model=TRANSLATOR,
         log=f"{PAIR}/model/training.csv",
         summary=f"{PAIR}/model/training.json",
     log:
@@ -154,7 +156,7 @@ for pair in PAIRS:
 rule extract_decoder:
     input:
         code=closure("extract-decoder"),
-        model=rules.train_translation.output.model,
+        model=TRANSLATOR,
         data=rules.binarize.output,
     output:
         layers=expand(
@@ -188,7 +190,7 @@ rule extract_decoder:
 rule decode:
     input:
         code=closure("decode"),
-        model=rules.train_translation.output.model,
+        model=TRANSLATOR,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
         projections=f"{PAIR}/projections/seed{{seed}}",
@@ -219,7 +221,7 @@ rule decode:
 rule bleu:
     input:
         code=closure("bleu"),
-        model=rules.train_translation.output.model,
+        model=TRANSLATOR,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
     output:
