@@ -24,6 +24,7 @@ for section in "masked_lm translation char_lm forms normalizer_speed scaling".sp
         include: f"workflow/rules/{section}.smk"
 
 
+include: "workflow/rules/checkpoints.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/notebooks.smk"
 

@@ -1,11 +1,13 @@
 """Files of this repository that a process reads when it imports a module: what its results depend on besides their inputs.
 
 Read off the source: imports at the top of a module and inside its functions, and the ``__init__`` files of the packages on the
-way with theirs. Not those for type checkers, which never run.
+way with theirs. Not those for type checkers, which never run. ``python -m workflow.closure <command>`` prints their hash.
 """
 
 import ast
+import hashlib
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import resolve_name
@@ -22,6 +24,14 @@ BY_PATH = {"sparselib.integrations.fairseq.commands": "sparselib.integrations.fa
 def closure(command: str) -> list[str]:
     """What ``replicate <command>`` depends on, as paths from the root of the repository."""
     return files([f"replication.stages.{command.replace('-', '_')}"])
+
+
+def closure_hash(command: str) -> str:
+    """Hash of what ``replicate <command>`` depends on."""
+    digest = hashlib.sha256()
+    for path in closure(command):
+        digest.update(path.encode() + (ROOT / path).read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def notebook_closure(path: str) -> list[str]:
@@ -90,3 +100,7 @@ def imported(node: ast.AST, package: str = "") -> Iterator[str]:
             continue
         elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):  # no expression holds an import
             yield from imported(child, package)
+
+
+if __name__ == "__main__":
+    print(closure_hash(sys.argv[1]))

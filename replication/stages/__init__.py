@@ -31,11 +31,17 @@ STAGES = (
     "decode",
     "characters",
     "train_characters",
+    "measure_characters",
     "character_baselines",
     "train_forms",
+    "measure_forms",
+    "train_normalizers",
     "normalizer_speed",
     "scaling",
     "claims",
+    "ship",
+    "weights",
+    "compare_weights",
 )
 
 

@@ -3,11 +3,19 @@
 from pathlib import Path
 
 
-def variants_of(network, text, chunks, blocks: dict, projection: list[Path], centroids: list[Path], seed: int):
+def folder_of(students: Path, size: int, seed: int) -> Path:
+    """The folder of projections and centroids for blocks of this size, learned from this seed."""
+    return students / f"size{size}" / f"seed{seed}"
+
+
+def variants_of(network, text, chunks, blocks: dict, students: Path, seed: int):
     from replication.graphs import projections
     from replication.graphs.centroids import load
     from replication.masked_lm.blocks import variants
 
+    folder = folder_of(students, chunks.size, seed)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: no such folder; it is written by fit-blocks")
     return variants(
         network,
         text.inputs.shape[1],
@@ -15,8 +23,8 @@ def variants_of(network, text, chunks, blocks: dict, projection: list[Path], cen
         blocks["counts"],
         blocks["clusters"],
         blocks["metric"],
-        [projections.load(path) for path in projection],
-        [load(path) for path in centroids],
+        [projections.load(path) for path in sorted((folder / "projections").iterdir())],
+        [load(path) for path in sorted((folder / "centroids").iterdir())],
         # Each layer draws its own random blocks, and no two seeds share a draw.
         seed * 1000,
     )

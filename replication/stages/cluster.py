@@ -1,27 +1,28 @@
 """Centroids, found in the projected attention graphs of any task."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from replication.stages.layers import by_layer
-from replication.stages.options import Folder, Graphs, Methods, Projections, Seed
+from replication.stages.options import Graphs, Methods, OfSeeds, Seeds
 
 
 def cluster(
     graphs: Graphs,
-    projection: Projections,
+    projections: Annotated[Path, typer.Option(help="folder of project, with every seed")],
     methods: Methods,
     points: Annotated[int, typer.Option(help="at most this many projected queries and keys per head")],
-    seed: Seed,
-    output: Folder,
+    seed: Seeds,
+    output: OfSeeds,
 ) -> None:
-    """Find the centroids of every layer, for every number of clusters in the grid."""
-    from replication.graphs import projections
+    """Find the centroids of every layer, for every number of clusters in the grid, from every seed."""
     from replication.graphs.centroids import fit_layer, save
+    from replication.graphs.projections import load
     from replication.graphs.shards import open_graphs
 
-    for path, projected in by_layer(graphs, projection=projection):
+    for path in graphs:
         with open_graphs(path) as layer:
-            fitted = fit_layer(layer, projections.load(projected), methods, points, seed)
-        save(output / path.name, fitted, points=points, seed=seed)
+            for one in seed:
+                fitted = fit_layer(layer, load(projections / f"seed{one}" / path.name), methods, points, one)
+                save(output / f"seed{one}" / path.name, fitted, points=points, seed=one)

@@ -1,42 +1,38 @@
 """The efficient, block-based Sparsefinder (section 6.1), evaluated."""
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from replication.stages.block_variants import variants_of
 from replication.stages.loading import load_network, masked_text
-from replication.stages.options import (
-    Blocks,
-    BlockSize,
-    Centroids,
-    Masking,
-    Model,
-    Output,
-    Projections,
-    Seed,
-    Tokenizer,
-    Tokens,
-)
+from replication.stages.options import Blocks, BlockSizes, BlockStudents, Masking, Model, Seeds, Tokenizer, Tokens
 
 
 def evaluate_blocks(
     model: Model,
     tokenizer: Tokenizer,
     tokens: Tokens,
-    projection: Projections,
-    centroids: Centroids,
-    block_size: BlockSize,
+    students: BlockStudents,
+    block_size: BlockSizes,
     blocks: Blocks,
     masking: Masking,
-    seed: Seed,
-    output: Output,
+    seed: Seeds,
+    output: Annotated[Path, typer.Option(help="folder for size<z>/evaluated/seed<n>.csv")],
 ) -> None:
-    """Perplexity when every layer visits predicted, random or all blocks of one size."""
+    """Perplexity when every layer visits predicted, random or all blocks, of every size and from every seed."""
+    from itertools import product
+
     from replication.masked_lm import blocks as masked_lm_blocks
     from replication.storage import write_table
     from sparselib.blocks.chunks import Chunks
 
     network, control, loaded = load_network(model, tokenizer)
     text = masked_text(tokens, loaded, masking)
-    chunks = Chunks(block_size, blocks["pooling"])
-    chosen = variants_of(network, text, chunks, blocks, projection, centroids, seed)
-    table = masked_lm_blocks.evaluate_blocks(network, control, text, chunks, chosen, masking["batch_size"])
-    table.insert(0, "seed", seed)
-    write_table(output, table)
+    for size, one in product(block_size, seed):
+        chunks = Chunks(size, blocks["pooling"])
+        chosen = variants_of(network, text, chunks, blocks, students, one)
+        table = masked_lm_blocks.evaluate_blocks(network, control, text, chunks, chosen, masking["batch_size"])
+        table.insert(0, "seed", one)
+        write_table(output / f"size{size}" / "evaluated" / f"seed{one}.csv", table)

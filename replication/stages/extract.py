@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
-from replication.stages.options import Model, Seed
+from replication.stages.options import Model, Seed, paired
 
 
 def extract(
     model: Model,
-    tokens: Annotated[Path, typer.Option(help="sequences of one split")],
-    sequences: Annotated[int, typer.Option(help="how many of them, drawn at random")],
+    tokens: Annotated[list[Path], typer.Option(help="sequences of one split, <split>.safetensors; repeat for others")],
+    sequences: Annotated[list[int], typer.Option(help="how many of them, drawn at random; one number per split")],
     seed: Seed,
-    output: Annotated[Path, typer.Option(help="folder for one file of attention graphs per layer")],
+    output: Annotated[Path, typer.Option(help="folder for <split>/, one file of attention graphs per layer in each")],
     batch_size: Annotated[int, typer.Option()] = 8,
 ) -> None:
     """Store the queries and keys of every layer, from which the gold attention graphs follow."""
@@ -23,6 +23,9 @@ def extract(
     from replication.masked_lm.model import load_entmax_model
     from replication.storage import read_tensors
 
-    input_ids = read_tensors(tokens, kind=KIND)["input_ids"]
+    chosen = dict(paired(tokens=tokens, sequences=sequences))
+    ids = {path: read_tensors(path, kind=KIND)["input_ids"] for path in chosen}
     network, control = load_entmax_model(model)
-    extract_graphs(network, control, input_ids, sample_sequences(len(input_ids), sequences, seed), output, batch_size)
+    for path, count in chosen.items():
+        sequence = sample_sequences(len(ids[path]), count, seed)
+        extract_graphs(network, control, ids[path], sequence, output / path.stem, batch_size)

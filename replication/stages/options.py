@@ -34,7 +34,18 @@ def stage(function: Callable) -> Callable:
     return wrapped
 
 
+def paired(**options: list) -> list[tuple]:
+    """What belongs together in options that are repeated. Raises ``ValueError`` if one has more or fewer values."""
+    counts = {name: len(values) for name, values in options.items()}
+    if len(set(counts.values())) > 1:
+        raise ValueError(
+            ", ".join(f"--{name}: {count} values" for name, count in counts.items()) + "; as many are needed"
+        )
+    return list(zip(*options.values(), strict=True))
+
+
 Seed = Annotated[int, typer.Option()]
+Seeds = Annotated[list[int], typer.Option(help="repeat for several seeds")]
 Output = Annotated[Path, typer.Option()]
 Split = Annotated[str, typer.Option()]
 Splits = Annotated[list[str], typer.Option(help="repeat for several splits")]
@@ -48,7 +59,7 @@ Projecting = Annotated[dict, typer.Option(parser=json_object, help="arguments of
 Methods = Annotated[dict, typer.Option(parser=json_object, help="the grid: {method: {predictor, arguments}}")]
 Windows = Annotated[list[int], typer.Option(help="repeat for every window width; 0 is none")]
 GraphTokens = Annotated[Path, typer.Option(help="sequences of the same split")]
-Folder = Annotated[Path, typer.Option(help="folder for one file per layer, named as its graphs")]
+OfSeeds = Annotated[Path, typer.Option(help="folder for seed<n>/, one file per layer in each, named as its graphs")]
 Table = Annotated[Path, typer.Option(help="table of all layers")]
 
 # The masked language model.
@@ -61,10 +72,11 @@ Masking = Annotated[
 Blocks = Annotated[
     dict, typer.Option(parser=json_object, help='{"counts", "clusters", "pooling", "metric"}; others are ignored')
 ]
-BlockSize = Annotated[int, typer.Option(help="tokens per block")]
+BlockSizes = Annotated[list[int], typer.Option(help="tokens per block; repeat for several sizes")]
+BlockStudents = Annotated[Path, typer.Option(help="folder of fit-blocks, with every size and seed")]
 
 # Translation.
-Translator = Annotated[Path, typer.Option(help="model.pt of train-translation")]
+Translator = Annotated[Path, typer.Option(help="model.safetensors of a translator")]
 Data = Annotated[Path, typer.Option(help="folder of binarize")]
 Source = Annotated[str, typer.Option("--from", help="source language")]
 Target = Annotated[str, typer.Option("--to", help="target language")]
@@ -77,3 +89,9 @@ BatchTokens = Annotated[int, typer.Option()]
 
 # Characters.
 Text = Annotated[Path, typer.Option(help="folder of characters: train.txt, valid.txt, test.txt")]
+
+# Models that are shipped.
+Checkpoints = Annotated[Path, typer.Option(help="folder of all checkpoints, with weights.csv")]
+Run = Annotated[dict, typer.Option(parser=json_object, help="settings of the training, and its seed")]
+TrainingText = Annotated[list[Path], typer.Option(help="files that are trained on; repeat, in the same order")]
+CodeHash = Annotated[str, typer.Option(help="hash of the code that trains: python -m workflow.closure STAGE")]

@@ -1,20 +1,21 @@
 """Projections, learned from the attention graphs of any task."""
 
-from replication.stages.options import Folder, Graphs, Projecting, Seed
+from replication.stages.options import Graphs, OfSeeds, Projecting, Seeds
 
 
 def project(
     graphs: Graphs,
     settings: Projecting,
-    seed: Seed,
-    output: Folder,
+    seed: Seeds,
+    output: OfSeeds,
 ) -> None:
-    """Learn the projections of every layer."""
+    """Learn the projections of every layer, from every seed."""
     from replication.graphs import projections
     from replication.graphs.shards import open_graphs
 
     for path in graphs:
         with open_graphs(path) as layer:
-            projection, losses = projections.fit_layer_projection(layer, settings, seed)
-            header = {"settings": settings, "seed": seed, "losses": losses, "layer": layer.header["layer"]}
-        projections.save(output / path.name, projection, **header)
+            for one in seed:
+                projection, losses = projections.fit_layer_projection(layer, settings, one)
+                header = {"settings": settings, "seed": one, "losses": losses, "layer": layer.header["layer"]}
+                projections.save(output / f"seed{one}" / path.name, projection, **header)

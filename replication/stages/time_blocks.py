@@ -1,39 +1,28 @@
 """The efficient, block-based Sparsefinder (section 6.1), timed."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from replication.stages.block_variants import variants_of
 from replication.stages.loading import load_network, masked_text
-from replication.stages.options import (
-    Blocks,
-    BlockSize,
-    Centroids,
-    Masking,
-    Model,
-    Output,
-    Projections,
-    Seed,
-    Tokenizer,
-    Tokens,
-)
+from replication.stages.options import Blocks, BlockSizes, BlockStudents, Masking, Model, Seed, Tokenizer, Tokens
 
 
 def time_blocks(
     model: Model,
     tokenizer: Tokenizer,
     tokens: Tokens,
-    projection: Projections,
-    centroids: Centroids,
-    block_size: BlockSize,
+    students: BlockStudents,
+    block_size: BlockSizes,
     blocks: Blocks,
     masking: Masking,
     repeats: Annotated[int, typer.Option(help="rounds, of which the median is taken")],
     seed: Seed,
-    output: Output,
+    output: Annotated[Path, typer.Option(help="folder for size<z>/timed.csv")],
 ) -> None:
-    """Seconds per sequence of predicting blocks of one size, of attending to them, and of the whole model."""
+    """Seconds per sequence of predicting blocks of every size, of attending to them, and of the whole model."""
     import torch
 
     from replication.masked_lm import blocks as masked_lm_blocks
@@ -42,9 +31,11 @@ def time_blocks(
 
     network, control, loaded = load_network(model, tokenizer)
     text = masked_text(tokens, loaded, masking)
-    chunks = Chunks(block_size, blocks["pooling"])
-    chosen = variants_of(network, text, chunks, blocks, projection, centroids, seed)
     inputs = text.inputs[: masking["batch_size"]]
-    table = masked_lm_blocks.time_blocks(network, control, inputs, chunks, chosen, repeats)
     batch = {"batch_size": inputs.shape[0], "length": inputs.shape[1], "repeats": repeats}
-    write_table(output, table.assign(**batch, device=hardware(), threads=torch.get_num_threads()))
+    for size in block_size:
+        chunks = Chunks(size, blocks["pooling"])
+        chosen = variants_of(network, text, chunks, blocks, students, seed)
+        table = masked_lm_blocks.time_blocks(network, control, inputs, chunks, chosen, repeats)
+        table = table.assign(**batch, device=hardware(), threads=torch.get_num_threads())
+        write_table(output / f"size{size}" / "timed.csv", table)

@@ -16,7 +16,9 @@ def train_translation(
     training: Training,
     seed: Seed,
     output: Annotated[Path, typer.Option(help="folder for the model and its training log")],
-    initial: Annotated[Path | None, typer.Option(help="a model.pt with the same dictionary to start from")] = None,
+    initial: Annotated[
+        Path | None, typer.Option(help="a model.safetensors with the same dictionary to start from")
+    ] = None,
 ) -> None:
     """Train a translator, from random weights or from another model; goes on where an interrupted run stopped."""
     import time

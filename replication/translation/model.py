@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from fairseq import checkpoint_utils, utils
+from fairseq import tasks, utils
 from fairseq.data import Dictionary, FairseqDataset
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
+from omegaconf import DictConfig
 
+from replication.storage import read_header
+from replication.translation.saving import KIND, check_vocabulary, configuration, read_state
 from sparselib.integrations.control import AttentionControl
 from sparselib.integrations.fairseq.transformer import SparseTransformer
 
@@ -21,10 +24,11 @@ PAPERS_BEAM = 5
 
 @dataclass
 class Translator:
-    """A model, its task (dictionaries and binary data), and the device that it is on."""
+    """A model, its task (dictionaries and binary data), fairseq's configuration of both, and the device that it is on."""
 
     model: SparseTransformer
     task: TranslationTask
+    configuration: DictConfig
     device: torch.device
 
     @property
@@ -82,24 +86,22 @@ class Translator:
 
 
 def load_translator(model: Path, data: Path) -> Translator:
-    """Load ``model.pt`` of the training stage with the binary data that it belongs to, on the best device.
+    """Load ``model.safetensors`` of the training stage with the binary data that it belongs to, on the best device.
 
     Raises
     ------
     FileNotFoundError
         If there is no such model or data.
+    FormatError
+        If the file is none of the training stage's.
     ValueError
         If the vocabulary of the data is not the model's.
     """
-    from replication.translation.training import check_vocabulary
-
-    for path in (model, data):
-        if not path.exists():
-            raise FileNotFoundError(f"{path}: no such file")
-    config = checkpoint_utils.load_checkpoint_to_cpu(str(model))["cfg"].task
-    check_vocabulary(model, data, config.target_lang)
-    (network,), _, task = checkpoint_utils.load_model_ensemble_and_task(
-        [str(model)], arg_overrides={"data": str(data.resolve())}
-    )
+    check_vocabulary(model, data)
+    header = read_header(model, kind=KIND)
+    settings = configuration(data, header["source"], header["target"], header["settings"])
+    task = tasks.setup_task(settings.task)
+    network = task.build_model(settings.model)
+    network.load_state_dict(read_state(model))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return Translator(network.eval().to(device), task, device)
+    return Translator(network.eval().to(device), task, settings, device)

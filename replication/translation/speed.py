@@ -1,71 +1,29 @@
 """How fast one translator trains and decodes with each normaliser: Table 25 of Explicit Sparse Transformer, in one run."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import torch
-from fairseq import checkpoint_utils
 from fairseq.trainer import Trainer
 
 from replication.timing.clock import median_seconds
+from replication.translation.contenders import CONTENDERS, SOFTMAX, TOP_K, Contender
 from replication.translation.evaluation import score, to_text
 from replication.translation.model import Translator, load_translator
 from replication.translation.normalizers import attended, normalizer_runs
-from replication.translation.training import train
 from sparselib.checks import at_least
-from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, LearnedEntmax
+from sparselib.integrations.fairseq.normalizers import LearnedEntmax
 
-
-@dataclass(frozen=True)
-class Contender:
-    """A normaliser, as ``--attention-normalizer`` calls it, and whose it is."""
-
-    name: str
-    implementation: str
-
-    def options(self, top_k: int) -> dict[str, object]:
-        """What makes fairseq's model attend with it."""
-        implementation = (
-            {"attention_implementation": self.implementation} if self.implementation in IMPLEMENTATIONS else {}
-        )
-        return (
-            {"attention_normalizer": self.name}
-            | implementation
-            | ({"attention_k": top_k} if self.name == "topk" else {})
-        )
-
-
-#: What the others are compared with.
-SOFTMAX = Contender("softmax", "torch")
-CONTENDERS = (
-    SOFTMAX,
-    Contender("topk", "sparselib"),
-    *(Contender(name, whose) for name in ("sparsemax", "entmax15", "entmax_alpha") for whose in IMPLEMENTATIONS),
-)
 #: Measures of the table that are compared with those of softmax: more is faster.
 SPEEDS = ("train", "decode", "normalizer")
 
 
 def measure(
-    data: Path,
-    source: str,
-    target: str,
-    references: list[str],
-    words: str,
-    architecture: dict[str, object],
-    training: dict[str, object],
-    *,
-    top_k: int,
-    repeats: int,
-    beam: int,
-    batch: int,
-    seed: int,
-    folder: Path,
+    data: Path, references: list[str], words: str, *, repeats: int, beam: int, batch: int, models: Path
 ) -> tuple[pd.DataFrame, dict[str, object]]:
-    """Train the same model, from the same seed, with each of :data:`CONTENDERS`; time training, decoding and normaliser.
+    """Time training, decoding and the normaliser alone of one model trained with each of the contenders.
 
     What is timed runs ``repeats`` times, after once that does not count, and the median counts. Contenders take turns, so that
     a disturbance of the machine hits all alike.
@@ -81,8 +39,7 @@ def measure(
     ----------
     data : folder of :func:`replication.translation.data.binarize`, with a test split
     references : target text of the test split
-    architecture, training : fairseq's options, as for :func:`replication.translation.training.train`
-    folder : an empty folder for the models
+    models : folder of the translators, each where its :class:`~replication.translation.contenders.Contender` says
 
     Returns
     -------
@@ -91,22 +48,21 @@ def measure(
         normalizer_seconds, bleu, attended`` (mean number of keys with a weight above 0), ``decoded_tokens``, and the speeds
         relative to softmax, ``train_relative, decode_relative, normalizer_relative``.
     details
-        ``device``, ``threads``, BLEU's ``signature``, and the learned ``alphas`` by implementation, place, layer and head.
+        ``pair``, ``top_k``, ``device``, ``threads``, BLEU's ``signature``, and the learned ``alphas`` by implementation, place,
+        layer and head.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such data.
+        If there are no such data, or not all models.
     ValueError
         If a number is below 1.
     """
-    for name, value in {"top_k": top_k, "repeats": repeats, "beam": beam, "batch": batch}.items():
+    for name, value in {"repeats": repeats, "beam": beam, "batch": batch}.items():
         at_least(name, value, 1)
-    folders = {contender: folder / contender.implementation / contender.name for contender in CONTENDERS}
-    for contender, of_contender in folders.items():
-        train(data, source, target, architecture, training | contender.options(top_k), seed, of_contender)
-    models = {contender: of_contender / "model.pt" for contender, of_contender in folders.items()}
-    translators = {contender: load_translator(model, data) for contender, model in models.items()}
+    paths = {contender: contender.folder(models) / "model.safetensors" for contender in CONTENDERS}
+    translators = {contender: load_translator(path, data) for contender, path in paths.items()}
+    task, options = translators[SOFTMAX].task.cfg, translators[TOP_K].configuration
     device = translators[SOFTMAX].device.type
     hypotheses: dict[Contender, list[str]] = {}
 
@@ -123,17 +79,17 @@ def measure(
     alphas = {contender.implementation: learned_alphas(translator) for contender, translator in translators.items()
               if contender.name == "entmax_alpha"}  # fmt: skip
     # The last, as it changes the models.
-    runs, trained_tokens = update_runs(models, data)
+    runs, trained_tokens = update_runs(paths, data)
     update = median_seconds(runs, repeats, device)
     rows = []
     for contender, pieces in hypotheses.items():
         tokens = sum(len(line.split()) + 1 for line in pieces)
-        bleu, signature = score(to_text(pieces, words, target), references)
+        bleu, signature = score(to_text(pieces, words, task.target_lang), references)
         rows.append(
             {
                 "contender": contender.name,
                 "implementation": contender.implementation,
-                "updates": training["max_update"],
+                "updates": options.optimization.max_update,
                 "train_tokens_per_second": trained_tokens / update[contender],
                 "decode_tokens_per_second": tokens / seconds[contender],
                 "normalizer_seconds": alone[contender],
@@ -142,7 +98,8 @@ def measure(
                 "decoded_tokens": tokens,
             }
         )
-    details = {"device": device, "threads": torch.get_num_threads(), "signature": signature, "alphas": alphas}
+    details = {"pair": f"{task.source_lang}-{task.target_lang}", "top_k": options.model.attention_k, "device": device}
+    details |= {"threads": torch.get_num_threads(), "signature": signature, "alphas": alphas}
     return relative_to_softmax(pd.DataFrame(rows)), details
 
 
@@ -151,7 +108,7 @@ def update_runs(models: Mapping[Contender, Path], data: Path) -> tuple[dict[Cont
     runs, samples, tokens = {}, [], 0
     for contender, path in models.items():
         translator = load_translator(path, data)
-        cfg = checkpoint_utils.load_checkpoint_to_cpu(str(path))["cfg"]
+        cfg = translator.configuration
         trainer = Trainer(cfg, translator.task, translator.model, translator.task.build_criterion(cfg.criterion))
         if not samples:
             dataset = translator.dataset("train")

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from replication.storage import replacing
+from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
 from sparselib.integrations.fairseq import commands
 
 #: Decided here because the paper's transformer (Vaswani et al. 2017) does not work otherwise, or fairseq's default hinders.
@@ -42,13 +43,13 @@ def train(
     output: Path,
     initial: Path | None = None,
 ) -> pd.DataFrame:
-    """Train, or go on with, a translator; ``output/model.pt`` is its best checkpoint, without the optimiser.
+    """Train, or go on with, a translator; ``output/model.safetensors`` is its best checkpoint, without the optimiser.
 
     Parameters
     ----------
     data : folder of :func:`replication.translation.data.binarize`
     architecture, training : fairseq's options, ``{"encoder_layers": 6, ...}``, ``{"max_epoch": 20, ...}``
-    initial : a ``model.pt`` to start from, with the same dictionary
+    initial : a ``model.safetensors`` to start from, with the same dictionary
 
     Returns
     -------
@@ -62,19 +63,21 @@ def train(
         If ``initial`` has another dictionary than ``data``.
     """
     checkpoints = output / "checkpoints"
-    if not (dictionary := data / f"dict.{target}.txt").exists():
-        raise FileNotFoundError(f"{dictionary}: no such file; it is written by binarize")
+    words_of(data, target)
+    log, first = checkpoints / "log.txt", checkpoints / "initial.pt"
     if initial is not None:
-        check_vocabulary(initial, data, target)
-    log = checkpoints / "log.txt"
+        check_vocabulary(initial, data)
+        write_initial(initial, first)
     checkpoints.mkdir(parents=True, exist_ok=True)
+    settings = FIXED | architecture | training
     arguments = [str(data), "--save-dir", str(checkpoints), "--source-lang", source, "--target-lang", target]
     arguments += ["--seed", str(seed)]
     arguments += [] if torch.cuda.is_available() else ["--cpu"]
-    arguments += [] if initial is None else ["--finetune-from-model", str(initial)]
+    arguments += [] if initial is None else ["--finetune-from-model", str(first)]
     with logged(log):
-        commands.train(arguments + options(FIXED | architecture | training))
-    keep_model(checkpoints / "checkpoint_best.pt", output / "model.pt")
+        commands.train(arguments + command_line(settings))
+    state = torch.load(checkpoints / "checkpoint_best.pt", map_location="cpu", weights_only=True)["model"]
+    save_translator(output / "model.safetensors", state, settings, source, target, data)
     return read_log(log)
 
 
@@ -95,33 +98,13 @@ def logged(path: Path) -> Iterator[None]:
         handler.close()
 
 
-def options(settings: dict[str, object]) -> list[str]:
-    """``{"max_epoch": 3, "share_all_embeddings": True}`` -> ``["--max-epoch", "3", "--share-all-embeddings"]``."""
-    arguments: list[str] = []
-    for key, value in settings.items():
-        flag = f"--{key.replace('_', '-')}"
-        if value is True:
-            arguments.append(flag)
-        elif value is not False:
-            arguments += [flag, str(value)]
-    return arguments
-
-
-def keep_model(checkpoint: Path, path: Path) -> None:
-    """Copy a checkpoint of fairseq without what only training needs."""
-    state = torch.load(checkpoint, map_location="cpu", weights_only=True)
+def write_initial(model: Path, path: Path) -> None:
+    """A translator as a checkpoint of fairseq with nothing but weights, which ``--finetune-from-model`` reads."""
+    # What its loader asks for and resets; with it, fairseq does not take the file for one of an older version.
+    history = [{"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}]
+    extra = {"train_iterator": {"epoch": 0}}
     with replacing(path) as temporary:
-        torch.save({key: value for key, value in state.items() if key != "last_optimizer_state"}, temporary)
-
-
-def check_vocabulary(model: Path, data: Path, language: str) -> None:
-    """Raise ``ValueError`` unless the model has an embedding for each word of the dictionary of ``data``."""
-    state = torch.load(model, map_location="cpu", weights_only=True, mmap=True)
-    rows = len(state["model"]["decoder.embed_tokens.weight"])
-    with open(data / f"dict.{language}.txt", encoding="utf-8") as file:
-        words = sum(1 for _ in file) + 4  # <s>, <pad>, </s> and <unk> are not listed
-    if rows != words:
-        raise ValueError(f"vocabulary of {data} has {words} entries, the checkpoint {model} was trained with {rows}")
+        torch.save({"model": read_state(model), "optimizer_history": history, "extra_state": extra}, temporary)
 
 
 def read_log(path: Path) -> pd.DataFrame:

@@ -39,10 +39,10 @@ COLUMNS = {
     "coreference.csv": ["layer", "head", "mass", "chance", "tokens", "chains"],
     "tags.csv": ["layer", "side", "head", "tag", "cluster", "count", "share", "tags"],
     "replaced.csv": [*POINT, "nats", "recall", "sparsity", "empty_rows", "perplexity", "global_tokens"],
-    "blocks.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats", "recall", "density", "attended",
-                   "perplexity"],
-    "timed.csv": ["block_size", "method", "count", "clusters", "alpha", "prediction_seconds", "attention_seconds",
-                  "model_seconds", "batch_size", "length", "repeats", "device", "threads"],
+    "blocks/size2/evaluated/seed1.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats", "recall",
+                                         "density", "attended", "perplexity"],
+    "blocks/size2/timed.csv": ["block_size", "method", "count", "clusters", "alpha", "prediction_seconds",
+                               "attention_seconds", "model_seconds", "batch_size", "length", "repeats", "device", "threads"],
     "perplexity.csv": ["corpus", "model", "nats", "masked_tokens", "perplexity"],
 }  # fmt: skip
 LAYERS = ("00", "01")
@@ -69,7 +69,7 @@ def sweep(at: Path, output: str) -> None:
 
 
 def students(at: Path) -> dict[str, list[Path]]:
-    return {"projection": in_layers(at / "projections"), "centroids": in_layers(at / "centroids")}
+    return {"projection": in_layers(at / "projections/seed1"), "centroids": in_layers(at / "centroids/seed1")}
 
 
 def in_layers(folder: Path) -> list[Path]:
@@ -89,14 +89,12 @@ def results(tmp_path_factory) -> Path:
     succeed(
         "train-masked-lm", tokens=train, **tokens, model=ARCHITECTURE, training=TRAINING, seed=0, output=at / "model"
     )
-    for split in ("train", "valid"):
-        graphs = {"tokens": at / f"tokens/{split}.safetensors", "output": at / f"graphs/{split}"}
-        succeed("extract", **model, **graphs, sequences=8, seed=0)
+    succeed("extract", **model, tokens=[train, valid], sequences=[8, 6], seed=0, output=at / "graphs")
     settings = {"dimension": 3, "batch_size": 4}
-    fitted = {"graphs": in_layers(at / "graphs/train"), "seed": 1}
+    fitted = {"graphs": in_layers(at / "graphs/train"), "seed": [1, 2]}
     succeed("project", **fitted, settings=settings, output=at / "projections")
     kmeans = {"methods": METHODS, "points": 100, "output": at / "centroids"}
-    succeed("cluster", **fitted, projection=in_layers(at / "projections"), **kmeans)
+    succeed("cluster", **fitted, projections=at / "projections", **kmeans)
     sweep(at, "sweep.parquet")
     seen = {"graphs": in_layers(at / "graphs/valid"), "tokens": valid}
     succeed("coreference", **seen, output=at / "coreference.csv")
@@ -104,12 +102,11 @@ def results(tmp_path_factory) -> Path:
     grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first"}
     loaded = {**model, **tokens, "tokens": valid, "masking": MASKING}
     succeed("replace", **loaded, **students(at), **grid, seed=1, output=at / "replaced.csv")
-    block_size = {"block_size": 2, "blocks": BLOCKS, "seed": 1}
-    chunks = {"settings": settings, "points": 100, "output": at / "blocks"}
-    succeed("fit-blocks", graphs=in_layers(at / "graphs/train"), **chunks, **block_size)
-    loaded |= {**students(at / "blocks"), **block_size}
-    succeed("evaluate-blocks", **loaded, output=at / "blocks.csv")
-    succeed("time-blocks", **loaded, repeats=2, output=at / "timed.csv")
+    sizes = {"block_size": [2, 4], "blocks": BLOCKS, "output": at / "blocks"}
+    succeed("fit-blocks", **fitted, settings=settings, points=100, **sizes)
+    loaded |= {"students": at / "blocks", **sizes}
+    succeed("evaluate-blocks", **loaded, seed=[1, 2])
+    succeed("time-blocks", **loaded, seed=1, repeats=2)
     names = {"tokens": [train, valid], "name": ["seen", "held-out"]}
     succeed("perplexity", **model, **tokens, train_tokens=train, **names, masking=MASKING, output=at / "perplexity.csv")
     return at
@@ -153,7 +150,7 @@ def test_replaced_graphs_are_measured_for_every_member_and_window(results):
 
 def test_blocks_are_evaluated_and_timed_at_every_k_that_fits(results):
     """Eight blocks: K = 9 does not."""
-    evaluated, timed = read(results / "blocks.csv"), read(results / "timed.csv")
+    evaluated, timed = read(results / "blocks/size2/evaluated/seed1.csv"), read(results / "blocks/size2/timed.csv")
     methods = ["full", "sparsefinder-v1", "sparsefinder-v2", "bigbird", "bigbird-softmax"]
     assert evaluated["method"].tolist() == methods
     assert timed["method"].tolist() == [*methods, "full-kernel"]
@@ -190,7 +187,8 @@ def test_tokenize_reads_a_tokenizer_that_is_there(results):
 def test_every_stage_explains_itself(command):
     result = CliRunner().invoke(app, [command, "--help"])
     assert result.exit_code == 0
-    assert "--output" in result.output
+    # Where it writes, or the models that it writes beside; a comparison is only printed.
+    assert any(option in result.output for option in ("--output", "--model", "--results"))
     assert GROUP.get_command(None, command).help.strip().endswith(".")
 
 
@@ -222,6 +220,7 @@ GRID = {"methods": METHODS, "window": 0, "global_tokens": "none"}
 PAIR = {"from": "en", "to": "de"}
 TRANSLATOR = {"model": "nowhere", "data": "d"}
 DECODING = {"references": "r", "split": "test", "beam": 2, "words": "spaces"}
+CELL = {"name": "full", "form": "Full", "budget": None, "seed": 0}
 RECIPE = {"steps": 1, "length": 1, "learning_rate": 0.1, "warmup_steps": 0, "clip_norm": 1.0, "log_every": 1}
 MISSING = {
     "corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train"},
@@ -229,7 +228,7 @@ MISSING = {
     "train-masked-lm": {"tokens": "nowhere", "tokenizer": "t", "model": {}, "training": {}, "seed": 0},
     "extract": {"model": "m", "tokens": "nowhere", "sequences": 2, "seed": 0},
     "project": {**LAYER, "settings": {"dimension": 3}},
-    "cluster": {**LAYER, "projection": "p", "methods": METHODS, "points": 10},
+    "cluster": {**LAYER, "projections": "p", "methods": METHODS, "points": 10},
     "sweep": {**LAYER, **STUDENTS, **GRID},
     "coreference": {"graphs": "g", "tokens": "nowhere"},
     "tags": {"graphs": "g", "tokens": "nowhere", "projection": "p", "centroids": "c", "clusters": 2},
@@ -238,15 +237,17 @@ MISSING = {
     "parallel-corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train", "language": "en"},
     "binarize": {"corpus": "nowhere", **PAIR, "split": "train", "words": "spaces", "merges": 10},
     "train-translation": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "seed": 0},
-    "train-forms": {"data": "nowhere", **PAIR, **DECODING, "references": "nowhere", "architecture": {}, "training": {},
-                    "cell": {"name": "full", "form": "Full", "budget": None, "seed": 0}},
+    "train-forms": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "cell": CELL},
+    "measure-forms": {"data": "d", **DECODING, "references": "nowhere", "cell": CELL},
+    "train-normalizers": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "top_k": 2, "seed": 0},
     "extract-decoder": {**TRANSLATOR, "split": "valid", "sentences": 2, "shortest": 1, "seed": 0},
     "bleu": {**TRANSLATOR, **DECODING, "hypotheses": "h"},
-    "normalizer-speed": {"data": "d", "references": "nowhere", **PAIR, "words": "spaces", "settings": {}, "seed": 0},
+    "normalizer-speed": {"data": "d", "models": "m", "references": "nowhere", "words": "spaces", "settings": {}},
     "decode": {**TRANSLATOR, **DECODING, "sentences": 2, **STUDENTS, **GRID},
     "characters": {"source": {"source": "text", "path": "nowhere"}},
     "train-characters": {"text": "nowhere", "settings": {}, "recipe": RECIPE, "rows": {"train": 1}, "seed": 0},
     "character-baselines": {"text": "nowhere"},
+    "weights": {"checkpoints": "nowhere", "name": "n", "run": {}, "text": "t", "code": "c"},
 }  # fmt: skip
 
 
@@ -265,7 +266,8 @@ def test_a_missing_file_is_named_in_one_line(tmp_path, monkeypatch, command):
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-LOADED_BLOCKS = STUDENTS | {"block_size": 2, "blocks": BLOCKS, "model": "nowhere", "tokenizer": "t", "masking": MASKING}
+LOADED_BLOCKS = {"students": "s", "seed": 0, "block_size": 2, "blocks": BLOCKS, "model": "nowhere", "tokenizer": "t"}
+LOADED_BLOCKS["masking"] = MASKING
 LOADING = {
     "extract": {"model": "nowhere", "sequences": 2, "seed": 0},
     "perplexity": {"model": "nowhere", "tokenizer": "t", "train_tokens": "t", "name": "n", "masking": MASKING},
@@ -284,8 +286,23 @@ def test_a_missing_model_or_tokenizer_is_named_in_one_line(results, tmp_path, mo
     assert_one_line(run(command, **tokens, **LOADING[command], output=tmp_path), "nowhere")
 
 
+#: What these write lies beside what they read.
+BESIDE = {
+    "measure-characters": {"text": "t", "model": "nowhere"},
+    "ship": {"model": "nowhere", "run": {}, "text": "t", "code": "c", "checkpoints": "c", "name": "n"},
+    "compare-weights": {"checkpoints": "nowhere", "results": "r"},
+}
+
+
+@pytest.mark.parametrize("command", BESIDE)
+def test_a_missing_folder_is_named_in_one_line(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    assert_one_line(run(command, **BESIDE[command]), "nowhere")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_every_stage_is_tested_for_what_is_missing():
-    assert MISSING.keys() | LOADING.keys() | {"scaling"} == set(COMMANDS)  # that one reads nothing
+    assert MISSING.keys() | LOADING.keys() | BESIDE.keys() | {"scaling"} == set(COMMANDS)  # that one reads nothing
 
 
 def test_a_truncated_archive_is_named_in_one_line(tmp_path):
@@ -301,8 +318,34 @@ def test_a_truncated_tensor_file_is_named_in_one_line(results, tmp_path):
     assert_one_line(run("project", graphs=tmp_path / "cut", **settings), "cut: truncated")
 
 
+def test_a_job_of_several_seeds_and_sizes_does_what_one_of_each_does(results, tmp_path):
+    """And no seed or size leaves a trace in the next."""
+    settings, graphs = {"dimension": 3, "batch_size": 4}, in_layers(results / "graphs/train")
+    fitted = {"graphs": graphs, "seed": 2, "settings": settings}
+    succeed("project", **fitted, output=tmp_path / "projections")
+    succeed("fit-blocks", **fitted, points=100, block_size=4, blocks=BLOCKS, output=tmp_path / "blocks")
+    clusters = {"methods": METHODS, "points": 100, "output": tmp_path / "centroids"}
+    succeed("cluster", graphs=graphs, seed=2, projections=tmp_path / "projections", **clusters)
+    loaded = {"model": results / "model", "tokenizer": results / "tokenizer"}
+    loaded |= {"tokens": results / "tokens/valid.safetensors", "masking": MASKING}
+    sizes = {"students": tmp_path / "blocks", "block_size": 4, "blocks": BLOCKS, "output": tmp_path / "blocks"}
+    succeed("evaluate-blocks", **loaded, **sizes, seed=2)
+    succeed("extract", model=loaded["model"], tokens=loaded["tokens"], sequences=6, seed=0, output=tmp_path / "graphs")
+    made = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(made) == 11
+    for path in made:
+        assert (results / path).read_bytes() == (tmp_path / path).read_bytes(), path
+
+
+def test_numbers_that_belong_together_are_as_many(results, tmp_path):
+    tokens = [results / f"tokens/{split}.safetensors" for split in ("train", "valid")]
+    result = run("extract", model=results / "model", tokens=tokens, sequences=8, seed=0, output=tmp_path / "out")
+    assert_one_line(result, "--tokens: 2 values, --sequences: 1 values")
+
+
 def test_a_student_too_few_is_named_in_one_line(results, tmp_path):
-    few = {"projection": in_layers(results / "projections")[:1], "centroids": in_layers(results / "centroids")}
+    few = {"projection": in_layers(results / "projections/seed1")[:1]}
+    few |= {"centroids": in_layers(results / "centroids/seed1")}
     result = run("sweep", graphs=in_layers(results / "graphs/valid"), **few, **GRID, seed=1, output=tmp_path / "out")
     assert_one_line(result, "--projection: 1 files for the graphs of 2 layers")
     assert list(tmp_path.iterdir()) == []

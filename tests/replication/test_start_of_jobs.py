@@ -23,6 +23,7 @@ WITH_TRANSFORMERS = {"accelerate", "scipy.optimize"}
         ("char_lm.training", {"fairseq", "transformers", *WITH_TRANSFORMERS}),
         ("timing.scaling", {"fairseq", "transformers", *WITH_TRANSFORMERS}),
         ("translation.speed", {"transformers", *WITH_TRANSFORMERS}),
+        ("checkpoints", {"fairseq", "pandas", "torch", "transformers"}),
         ("claims", {"fairseq", "torch", "transformers", *WITH_TRANSFORMERS}),
         ("stages", {"fairseq", "numpy", "pandas", "torch", "transformers", *WITH_TRANSFORMERS}),
     ],

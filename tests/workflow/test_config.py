@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import yaml
@@ -275,9 +276,10 @@ def test_settings_of_character_models_are_what_they_take():
     assert CHAR_LM["recipe"]["properties"].keys() == {field.name for field in fields(Recipe)}
 
 
-def test_blocks_are_compared_at_the_papers_k_where_there_is_room(profile):
+@pytest.mark.parametrize("name", sorted(PROFILES.keys() - {"smoke"}))
+def test_blocks_are_compared_at_the_papers_k_where_there_is_room(name):
     """K = 2 against K = 22: at two block sizes at least, so that Figure 7 has something to average."""
-    settings = profile["masked_lm"]
+    settings = PROFILES[name]["masked_lm"]
     blocks = settings["blocks"]
     assert {2, 22} <= set(blocks["counts"])
     assert sum(-(-settings["length"] // size) > 22 + MOST_FIXED_BLOCKS for size in blocks["sizes"]) >= 2
@@ -324,9 +326,19 @@ def test_settings_of_normalizer_speed_are_what_is_measured(profile):
     pytest.importorskip("sparselib.integrations.fairseq")
     from replication.translation.speed import measure
 
-    given = {"data", "source", "target", "references", "words", "seed", "folder"}
-    asked = profile["normalizer_speed"].keys() - {"corpus", "words", "merges"}
+    given, trained = {"data", "references", "words", "models"}, {"architecture", "training", "top_k"}
+    asked = profile["normalizer_speed"].keys() - {"corpus", "words", "merges"} - trained
     assert asked == inspect.signature(measure).parameters.keys() - given
+
+
+def test_normalizers_that_are_trained_are_those_of_the_code():
+    """The rule, which cannot wait for fairseq, lists the folders of their models."""
+    pytest.importorskip("sparselib.integrations.fairseq")
+    from replication.translation.contenders import CONTENDERS
+
+    rule = (ROOT / "workflow/rules/normalizer_speed.smk").read_text()
+    listed = rule[rule.index("CONTENDERS = [") :].removeprefix("CONTENDERS = ").partition("\n]\n")[0]
+    assert eval(listed + "]") == [str(contender.folder(Path())) for contender in CONTENDERS]
 
 
 def test_normalizers_are_those_of_the_code():

@@ -1,17 +1,13 @@
 """Efficient Sparsefinder: chunk projections, perplexity under predicted blocks, and time; a folder for every block size."""
 
 BLOCKS = SETTINGS["blocks"]
-# What fitting and choosing blocks depend on: sizes are wildcards, and a K more is no reason to fit anew.
+# What fitting and choosing blocks depend on: a K more is no reason to fit anew.
 FITTED = json.dumps({key: BLOCKS[key] for key in ("clusters", "pooling")})
 CHOSEN = json.dumps(
     {key: BLOCKS[key] for key in ("counts", "clusters", "pooling", "metric")}
 )
+SIZES = " ".join(f"--block-size {size}" for size in BLOCKS["sizes"])
 SIZE = f"{MASKED_LM}/blocks/size{{size}}"
-BLOCK_LOGS = f"{RESULTS}/logs/masked_lm/blocks/size{{size}}"
-
-
-wildcard_constraints:
-    size=r"\d+",
 
 
 rule fit_blocks:
@@ -22,73 +18,69 @@ rule fit_blocks:
             layer=MASKED_LM_LAYERS,
         ),
     output:
-        projections=expand(
-            f"{SIZE}/seed{{seed}}/projections/layer{{layer}}.safetensors",
+        students=expand(
+            f"{SIZE}/seed{{seed}}/{{learned}}/layer{{layer}}.safetensors",
+            size=BLOCKS["sizes"],
+            seed=SEEDS,
+            learned=["projections", "centroids"],
             layer=MASKED_LM_LAYERS,
-            allow_missing=True,
-        ),
-        centroids=expand(
-            f"{SIZE}/seed{{seed}}/centroids/layer{{layer}}.safetensors",
-            layer=MASKED_LM_LAYERS,
-            allow_missing=True,
         ),
     log:
-        f"{BLOCK_LOGS}/fit_seed{{seed}}.log",
+        f"{RESULTS}/logs/masked_lm/blocks/fit.log",
     params:
         settings=json.dumps(SETTINGS["projection"]),
         blocks=FITTED,
         points=SETTINGS["cluster_points"],
+        sizes=SIZES,
+        seeds=as_seeds(SEEDS),
     message:
-        "Learn projections and centroids of blocks of {wildcards.size}, seed {wildcards.seed}"
+        "Learn projections and centroids of blocks"
     shell:
-        "replicate fit-blocks $(printf ' --graphs %s' {input.graphs}) --block-size {wildcards.size}"
-        " --settings {params.settings:q} --blocks {params.blocks:q} --points {params.points} --seed {wildcards.seed}"
-        " --output $(dirname $(dirname {output.projections[0]})) > {log} 2>&1"
+        "replicate fit-blocks $(printf ' --graphs %s' {input.graphs}) {params.sizes} --settings {params.settings:q}"
+        " --blocks {params.blocks:q} --points {params.points} {params.seeds}"
+        " --output $(dirname $(dirname $(dirname $(dirname {output.students[0]})))) > {log} 2>&1"
 
 
 rule evaluate_blocks:
     input:
         code=closure("evaluate-blocks"),
-        model=rules.train_masked_lm.output.model,
+        model=MODEL,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
-        projections=rules.fit_blocks.output.projections,
-        centroids=rules.fit_blocks.output.centroids,
+        students=rules.fit_blocks.output.students,
     output:
-        f"{SIZE}/evaluated/seed{{seed}}.csv",
+        tables=expand(
+            f"{SIZE}/evaluated/seed{{seed}}.csv", size=BLOCKS["sizes"], seed=SEEDS
+        ),
     log:
-        f"{BLOCK_LOGS}/evaluate_seed{{seed}}.log",
+        f"{RESULTS}/logs/masked_lm/blocks/evaluate.log",
     resources:
         gpu=1,
     params:
         blocks=CHOSEN,
         masking=json.dumps(SETTINGS["evaluation"]),
+        sizes=SIZES,
+        seeds=as_seeds(SEEDS),
     message:
-        "Evaluate the masked language model under predicted blocks of {wildcards.size}, seed {wildcards.seed}"
+        "Evaluate the masked language model under predicted blocks"
     shell:
         "replicate evaluate-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
-        " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
-        " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
-        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} > {log} 2>&1"
+        " --tokens {input.tokens} --students $(dirname $(dirname $(dirname $(dirname {input.students[0]})))) {params.sizes} --blocks {params.blocks:q}"
+        " --masking {params.masking:q} {params.seeds} --output $(dirname $(dirname $(dirname {output.tables[0]}))) > {log} 2>&1"
 
 
 # Alone on the machine: it takes every core.
 rule time_blocks:
     input:
         code=closure("time-blocks"),
-        model=rules.train_masked_lm.output.model,
+        model=MODEL,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
-        projections=expand(
-            rules.fit_blocks.output.projections, seed=SEEDS[0], allow_missing=True
-        ),
-        centroids=expand(
-            rules.fit_blocks.output.centroids, seed=SEEDS[0], allow_missing=True
-        ),
+        students=rules.fit_blocks.output.students,
     output:
-        f"{SIZE}/timed.csv",
+        tables=expand(f"{SIZE}/timed.csv", size=BLOCKS["sizes"]),
     log:
-        f"{BLOCK_LOGS}/time.log",
+        f"{RESULTS}/logs/masked_lm/blocks/time.log",
     threads: workflow.cores
     resources:
         gpu=1,
@@ -96,14 +88,15 @@ rule time_blocks:
         blocks=CHOSEN,
         masking=json.dumps(SETTINGS["evaluation"]),
         repeats=BLOCKS["repeats"],
+        sizes=SIZES,
         seed=SEEDS[0],
     message:
-        "Time blocks of {wildcards.size}"
+        "Time predicted blocks"
     shell:
         "replicate time-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
-        " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
-        " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
-        " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed} --output {output} > {log} 2>&1"
+        " --tokens {input.tokens} --students $(dirname $(dirname $(dirname $(dirname {input.students[0]})))) {params.sizes} --blocks {params.blocks:q}"
+        " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed}"
+        " --output $(dirname $(dirname {output.tables[0]})) > {log} 2>&1"
 
 
 BLOCK_TABLES = expand(

@@ -37,7 +37,6 @@ rule train_characters:
     output:
         model=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/model.safetensors",
         log=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/log.csv",
-        measured=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/measured.csv",
         summary=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/training.json",
     log:
         f"{CHAR_LM_LOGS}/train_{{model}}_seed{{seed}}.log",
@@ -56,6 +55,58 @@ rule train_characters:
         "replicate train-characters --text $(dirname {input.text[0]}) --settings {params.settings:q}"
         " --recipe {params.recipe:q} --rows {params.rows:q} --seed {wildcards.seed}"
         " --output $(dirname {output.model}) > {log} 2>&1"
+
+
+for corpus, model, seed in product(
+    CHAR_LM["corpora"], CHAR_LM["models"], CHAR_LM["seeds"]
+):
+    at = f"{RESULTS}/char_lm/{corpus}"
+    MODELS[f"char_lm/{corpus}/models/{model}/seed{seed}"] = {
+        "stage": "train-characters",
+        "run": {
+            "settings": CHAR_LM["sizes"] | CHAR_LM["models"][model],
+            "recipe": CHAR_LM["recipe"],
+            "rows": CHAR_LM["rows"],
+            "seed": seed,
+        },
+        "text": [f"{at}/text/train.txt", f"{at}/text/valid.txt"],
+        "made_from": f"{at}/text/corpus.json",
+        "measured": [f"{at}/models/{model}/seed{seed}/measured.csv"],
+    }
+
+
+# All models of a corpus in one process: each takes a second.
+rule measure_characters:
+    input:
+        code=closure("measure-characters"),
+        text=rules.characters.output.text,
+        models=expand(
+            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/model.safetensors",
+            model=CHAR_LM["models"],
+            seed=CHAR_LM["seeds"],
+            allow_missing=True,
+        ),
+        summaries=expand(
+            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/training.json",
+            model=CHAR_LM["models"],
+            seed=CHAR_LM["seeds"],
+            allow_missing=True,
+        ),
+    output:
+        expand(
+            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/measured.csv",
+            model=CHAR_LM["models"],
+            seed=CHAR_LM["seeds"],
+            allow_missing=True,
+        ),
+    log:
+        f"{CHAR_LM_LOGS}/measure.log",
+    resources:
+        gpu=1,
+    message:
+        "Evaluate the character models of {wildcards.corpus}"
+    shell:
+        "replicate measure-characters --text $(dirname {input.text[0]}) $(printf ' --model %s' $(dirname {input.models})) > {log} 2>&1"
 
 
 rule character_baselines:

@@ -2,6 +2,8 @@
 
 import json
 from itertools import product
+from pathlib import Path
+from shlex import quote
 
 from workflow.closure import closure, notebook_closure
 
@@ -18,6 +20,21 @@ PAIRS = list(config["translation"]["corpus"]) if "translation" in config else []
 TASKS = {f"translation/{pair}": config["translation"] for pair in PAIRS}
 if "masked_lm" in config:
     TASKS["masked_lm"] = config["masked_lm"]
+
+# What the training of a translator leaves.
+TRANSLATOR_FILES = ["model.safetensors", "training.csv", "training.json"]
+# Every model that is trained, by its folder below RESULTS: the stage that trains it, its settings and seed, the text that it
+# reads, a file which is there when the text is, and what is measured with it. Rules take it from here if CHECKPOINTS has it.
+MODELS = {}
+CHECKPOINTS = config.get("checkpoints")
+# What training leaves in the folder of a model, section by section.
+LEFT = {
+    "masked_lm": [*TRANSLATOR_FILES, "config.json"],
+    "translation": TRANSLATOR_FILES,
+    "char_lm": ["model.safetensors", "log.csv", "training.json"],
+    "forms": TRANSLATOR_FILES,
+    "normalizer_speed": TRANSLATOR_FILES,
+}
 
 # Each stage says here which notebooks read what it has made: those that draw the figure of their name, and the others. The
 # ledger of claims is tested on what was measured.
@@ -81,19 +98,66 @@ def form_cells(runs):
     return list(cells.values())
 
 
-def form_jobs(forms):
-    """Unit, its section, language pair, number and cells of every job that trains translators with attention forms."""
-    return [
-        (unit, section, pair, number, cells[start : start + section["models_per_job"]])
-        for unit, section in forms.items()
-        for cells in [form_cells(section["runs"])]
-        for pair in section["corpus"]
-        for number, start in enumerate(range(0, len(cells), section["models_per_job"]))
-    ]
+def form_jobs(forms, chosen=lambda folder: True):
+    """Unit, its section, language pair, number and chosen cells of every job that trains or measures attention forms."""
+    jobs = []
+    for unit, section in forms.items():
+        for pair in section["corpus"]:
+            cells = [
+                cell
+                for cell in form_cells(section["runs"])
+                if chosen(f"forms/{unit}/{pair}/{cell['name']}")
+            ]
+            per_job = section["models_per_job"]
+            jobs += [
+                (unit, section, pair, start // per_job, cells[start : start + per_job])
+                for start in range(0, len(cells), per_job)
+            ]
+    return jobs
+
+
+def as_options(cells):
+    return " ".join(f"--cell '{json.dumps(cell)}'" for cell in cells)
+
+
+def shipped(folder):
+    """Whether there is a checkpoint of a model, named by its folder below RESULTS."""
+    return (
+        bool(CHECKPOINTS) and Path(CHECKPOINTS, folder, "weights.safetensors").exists()
+    )
+
+
+def without_checkpoint(folder):
+    return not shipped(folder)
+
+
+def texts(folder):
+    return " ".join(f"--text {path}" for path in MODELS[folder]["text"])
+
+
+def command_that_ships(folder):
+    """With which a model of these results becomes a checkpoint."""
+    model = MODELS[folder]
+    left = set(LEFT[Path(folder).parts[0]]) - {"model.safetensors", "training.json"}
+    beside = " ".join(f"--beside {file}" for file in sorted(left))
+    measured = " ".join(f"--measured {path}" for path in model["measured"])
+    return (
+        f"replicate ship --model {RESULTS}/{folder} --name {folder} --run {quote(json.dumps(model['run']))} {texts(folder)}"
+        f' --code "$(python -m workflow.closure {model["stage"]})" {beside} {measured} --checkpoints {CHECKPOINTS or "checkpoints"}'
+    )
+
+
+def pieces(data, languages):
+    """The subwords that a translator is trained and validated on, of a folder of binarize."""
+    return [f"{data}/pieces/{split}.{one}" for split in SPLITS for one in languages]
 
 
 def windows(widths):
     return " ".join(f"--window {width}" for width in widths)
+
+
+def as_seeds(seeds):
+    return " ".join(f"--seed {seed}" for seed in seeds)
 
 
 def per_layer(pattern):
@@ -106,6 +170,20 @@ def per_layer(pattern):
 def notebook(name):
     """The notebook that draws a figure or shows a table."""
     return f"notebooks/{DRAWN_BY.get(name, name)}.ipynb"
+
+
+def short_names(notebooks):
+    """Names to ask for a notebook by: its own, such as fig04_tradeoff, and fig04 if no other begins with that."""
+    names = {}
+    for notebook in notebooks:
+        own = Path(notebook).name
+        for name in (own, own.partition("_")[0]):
+            names.setdefault(name, []).append(notebook)
+    return {
+        name: found[0]
+        for name, found in names.items()
+        if len(set(found)) == 1 and name[0].isalpha() and not workflow.is_rule(name)
+    }
 
 
 def measured(task, kind):

@@ -5,14 +5,7 @@ FORM_DATA = f"{RESULTS}/forms/{{unit}}/{{source}}-{{target}}"
 FORM_LOGS = f"{RESULTS}/logs/forms/{{unit}}/{{source}}-{{target}}"
 
 
-FORM_FILES = [
-    "model.pt",
-    "training.csv",
-    "training.json",
-    "measured.csv",
-    "cross_attention.csv",
-    "map.safetensors",
-]
+FORM_MEASURES = ["measured.csv", "cross_attention.csv", "map.safetensors"]
 
 
 wildcard_constraints:
@@ -62,21 +55,33 @@ rule form_binarize:
         " --words {params.words} --merges {params.merges} --output {output.data} > {log} 2>&1"
 
 
-# A job trains several models if the configuration says so, and each has its own files: so no wildcard can name them.
-for unit, section, pair, number, cells in form_jobs(FORMS):
+for unit, section, pair, _, cells in form_jobs(FORMS):
+    for cell in cells:
+        at = f"{RESULTS}/forms/{unit}/{pair}"
+        MODELS[f"forms/{unit}/{pair}/{cell['name']}"] = {
+            "stage": "train-forms",
+            "run": {key: section[key] for key in ("architecture", "training")}
+            | {key: cell[key] for key in ("form", "budget", "seed")},
+            "text": pieces(f"{at}/data", pair.split("-")),
+            "made_from": f"{at}/data",
+            "measured": [f"{at}/{cell['name']}/measured.csv"],
+        }
+
+# A job trains or measures several models if the configuration says so, and each has its own files: so no wildcard can name them.
+for unit, section, pair, number, cells in form_jobs(FORMS, without_checkpoint):
+    at = f"{RESULTS}/forms/{unit}/{pair}"
 
     rule:
         name:
             f"train_forms_{unit}_{pair.replace('-', '_')}_{number}"
         input:
             code=closure("train-forms"),
-            corpus=f"{RESULTS}/forms/{unit}/{pair}/corpus",
-            data=f"{RESULTS}/forms/{unit}/{pair}/data",
+            data=f"{at}/data",
         output:
             expand(
-                f"{RESULTS}/forms/{unit}/{pair}/{{cell}}/{{file}}",
+                f"{at}/{{cell}}/{{file}}",
                 cell=[cell["name"] for cell in cells],
-                file=FORM_FILES,
+                file=TRANSLATOR_FILES,
             ),
         log:
             f"{RESULTS}/logs/forms/{unit}/{pair}/train_{number}.log",
@@ -84,23 +89,52 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
             gpu=1,
         params:
             languages="--from {} --to {}".format(*pair.split("-")),
-            target=pair.split("-")[1],
-            cells=" ".join(f"--cell '{json.dumps(cell)}'" for cell in cells),
+            cells=as_options(cells),
             architecture=json.dumps(section["architecture"]),
             training=json.dumps(section["training"]),
-            beam=section["beam"],
-            words=section["words"],
-            alignment=(
-                f"--alignment {RESULTS}/forms/{unit}/{pair}/corpus/test.alignment"
-                if word_alignment_is_known(section, pair)
-                else ""
-            ),
         message:
             f"Train {len(cells)} translators of {unit}, {pair}, with their attention forms"
         shell:
             "replicate train-forms --data {input.data} {params.languages} {params.cells}"
-            " --references {input.corpus}/test.{params.target} {params.alignment} --beam {params.beam} --words {params.words}"
             " --architecture {params.architecture:q} --training {params.training:q} --output $(dirname {input.data}) > {log} 2>&1"
+
+
+for unit, section, pair, number, cells in form_jobs(FORMS):
+    at = f"{RESULTS}/forms/{unit}/{pair}"
+
+    rule:
+        name:
+            f"measure_forms_{unit}_{pair.replace('-', '_')}_{number}"
+        input:
+            code=closure("measure-forms"),
+            corpus=f"{at}/corpus",
+            data=f"{at}/data",
+            models=[f"{at}/{cell['name']}/model.safetensors" for cell in cells],
+        output:
+            expand(
+                f"{at}/{{cell}}/{{file}}",
+                cell=[cell["name"] for cell in cells],
+                file=FORM_MEASURES,
+            ),
+        log:
+            f"{RESULTS}/logs/forms/{unit}/{pair}/measure_{number}.log",
+        resources:
+            gpu=1,
+        params:
+            target=pair.split("-")[1],
+            cells=as_options(cells),
+            beam=section["beam"],
+            words=section["words"],
+            alignment=(
+                f"--alignment {at}/corpus/test.alignment"
+                if word_alignment_is_known(section, pair)
+                else ""
+            ),
+        message:
+            f"Measure {len(cells)} translators of {unit}, {pair}, with their attention forms"
+        shell:
+            "replicate measure-forms --data {input.data} {params.cells} --references {input.corpus}/test.{params.target}"
+            " {params.alignment} --beam {params.beam} --words {params.words} --output $(dirname {input.data}) > {log} 2>&1"
 
 
 FORM_MEASURED = {

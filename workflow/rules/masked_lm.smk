@@ -2,6 +2,8 @@
 
 SETTINGS = config["masked_lm"]
 MASKED_LM_LAYERS = layers("masked_lm")
+# Named here, as rules.train_...output would ask for that rule, and the model may come from a checkpoint.
+MODEL = f"{MASKED_LM}/model/model.safetensors"
 # Of the cores: a small model gains little from the others, and other jobs do.
 HALF = max(1, workflow.cores // 2)
 
@@ -15,7 +17,7 @@ rule train_masked_lm:
         tokens=f"{MASKED_LM}/tokens/train.safetensors",
         tokenizer=rules.tokenize.output.tokenizer,
     output:
-        model=f"{MASKED_LM}/model/model.safetensors",
+        model=MODEL,
         config=f"{MASKED_LM}/model/config.json",
         log=f"{MASKED_LM}/model/training.csv",
         summary=f"{MASKED_LM}/model/training.json",
@@ -37,10 +39,20 @@ rule train_masked_lm:
         " --model {params.model:q} --training {params.training:q} --seed {params.seed} --output $(dirname {output.model}) > {log} 2>&1"
 
 
+MODELS["masked_lm/model"] = {
+    "stage": "train-masked-lm",
+    "run": {key: SETTINGS[key] for key in ("model", "training")}
+    | {"seed": config["seed"]},
+    "text": [f"{MASKED_LM}/tokens/train.safetensors"],
+    "made_from": f"{MASKED_LM}/tokens/train.safetensors",
+    "measured": [f"{MASKED_LM}/perplexity.csv"],
+}
+
+
 rule perplexity:
     input:
         code=closure("perplexity"),
-        model=rules.train_masked_lm.output.model,
+        model=MODEL,
         tokenizer=rules.tokenize.output.tokenizer,
         train=f"{MASKED_LM}/tokens/train.safetensors",
         tokens=[
@@ -72,32 +84,35 @@ rule perplexity:
 rule extract:
     input:
         code=closure("extract"),
-        model=rules.train_masked_lm.output.model,
-        tokens=f"{MASKED_LM}/tokens/{{split}}.safetensors",
+        model=MODEL,
+        tokens=[f"{MASKED_LM}/tokens/{split}.safetensors" for split in SPLITS],
     output:
         layers=expand(
-            f"{MASKED_LM}/graphs/{{{{split}}}}/layer{{layer}}.safetensors",
+            f"{MASKED_LM}/graphs/{{split}}/layer{{layer}}.safetensors",
+            split=SPLITS,
             layer=MASKED_LM_LAYERS,
         ),
     log:
-        f"{RESULTS}/logs/masked_lm/extract/{{split}}.log",
+        f"{RESULTS}/logs/masked_lm/extract.log",
     threads: HALF
     resources:
         gpu=1,
     params:
-        sequences=lambda wildcards: SETTINGS["graphs"][wildcards.split],
+        sequences=" ".join(
+            f"--sequences {SETTINGS['graphs'][split]}" for split in SPLITS
+        ),
         seed=config["seed"],
     message:
-        "Extract attention graphs of the masked language model, {wildcards.split}"
+        "Extract attention graphs of the masked language model"
     shell:
-        "replicate extract --model $(dirname {input.model}) --tokens {input.tokens} --sequences {params.sequences}"
-        " --seed {params.seed} --output $(dirname {output.layers} | head -1) > {log} 2>&1"
+        "replicate extract --model $(dirname {input.model}) $(printf ' --tokens %s' {input.tokens}) {params.sequences}"
+        " --seed {params.seed} --output $(dirname $(dirname {output.layers[0]})) > {log} 2>&1"
 
 
 rule replace:
     input:
         code=closure("replace"),
-        model=rules.train_masked_lm.output.model,
+        model=MODEL,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
         projections=f"{MASKED_LM}/projections/seed{{seed}}",

@@ -5,6 +5,19 @@ SPEED_AT = f"{RESULTS}/normalizer_speed"
 SPEED_LOGS = f"{RESULTS}/logs/normalizer_speed"
 SPEED_FROM, SPEED_TO = next(iter(SPEED["corpus"])).split("-")
 SPEED_TABLE = f"{SPEED_AT}/speed.csv"
+# Folders of the models: whose implementation, and which normaliser.
+CONTENDERS = [
+    "torch/softmax",
+    "sparselib/topk",
+    *(
+        f"{whose}/{name}"
+        for name in ("sparsemax", "entmax15", "entmax_alpha")
+        for whose in ("sparselib", "entmax")
+    ),
+]
+SPEED_MODELS = [
+    f"{SPEED_AT}/models/{contender}/model.safetensors" for contender in CONTENDERS
+]
 
 
 rule speed_corpus:
@@ -46,10 +59,39 @@ rule speed_binarize:
         " --words {params.words} --merges {params.merges} --output $(dirname {output.dictionary}) > {log} 2>&1"
 
 
+rule train_normalizers:
+    input:
+        code=closure("train-normalizers"),
+        data=rules.speed_binarize.output,
+    output:
+        models=expand(
+            f"{SPEED_AT}/models/{{contender}}/{{file}}",
+            contender=CONTENDERS,
+            file=TRANSLATOR_FILES,
+        ),
+    log:
+        f"{SPEED_LOGS}/train.log",
+    resources:
+        gpu=1,
+    params:
+        pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
+        architecture=json.dumps(SPEED["architecture"]),
+        training=json.dumps(SPEED["training"]),
+        top_k=SPEED["top_k"],
+        seed=config["seed"],
+    message:
+        "Train a translator with each normaliser"
+    shell:
+        "replicate train-normalizers --data $(dirname {input.data[0]}) {params.pair} --architecture {params.architecture:q}"
+        " --training {params.training:q} --top-k {params.top_k} --seed {params.seed}"
+        " --output $(dirname $(dirname $(dirname {output.models[0]}))) > {log} 2>&1"
+
+
 rule normalizer_speed:
     input:
         code=closure("normalizer-speed"),
         data=rules.speed_binarize.output,
+        models=SPEED_MODELS,
         references=f"{SPEED_AT}/corpus/test.{SPEED_TO}",
     output:
         table=report(SPEED_TABLE, caption="../report/speed.rst", category="Tables"),
@@ -61,22 +103,24 @@ rule normalizer_speed:
     resources:
         gpu=1,
     params:
-        pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
         words=SPEED["words"],
-        settings=json.dumps(
-            {
-                key: value
-                for key, value in SPEED.items()
-                if key not in ("corpus", "words", "merges")
-            }
-        ),
-        seed=config["seed"],
+        settings=json.dumps({key: SPEED[key] for key in ("repeats", "beam", "batch")}),
     message:
         "Time a translator with each normaliser"
     shell:
-        "replicate normalizer-speed --data $(dirname {input.data[0]}) {params.pair} --references {input.references}"
-        " --words {params.words} --settings {params.settings:q} --seed {params.seed} --output {output.table} > {log} 2>&1"
+        "replicate normalizer-speed --data $(dirname {input.data[0]}) --models $(dirname $(dirname $(dirname {input.models[0]})))"
+        " --references {input.references} --words {params.words} --settings {params.settings:q} --output {output.table} > {log} 2>&1"
 
+
+for contender in CONTENDERS:
+    MODELS[f"normalizer_speed/models/{contender}"] = {
+        "stage": "train-normalizers",
+        "run": {key: SPEED[key] for key in ("architecture", "training", "top_k")}
+        | {"seed": config["seed"]},
+        "text": pieces(f"{SPEED_AT}/data", (SPEED_FROM, SPEED_TO)),
+        "made_from": f"{SPEED_AT}/data/dict.{SPEED_TO}.txt",
+        "measured": [],
+    }
 
 TABLES["explicit_sparse/table25_speed"] = [SPEED_TABLE, f"{SPEED_AT}/speed.json"]
 MEASURED += [SPEED_TABLE]

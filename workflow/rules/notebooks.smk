@@ -54,3 +54,15 @@ rule table:
         "Tabulate {wildcards.table}"
     shell:
         "papermill --no-progress-bar {input.notebook} {output} -p profile {params.profile} > {log} 2>&1"
+
+
+# One figure alone: `snakemake fig04`.
+for alias, name in short_names([*FIGURES, *TABLES]).items():
+
+    rule:
+        name:
+            alias
+        input:
+            f"{RESULTS}/notebooks/{name}.ipynb",
+        message:
+            f"{name} is drawn"

@@ -6,43 +6,49 @@ rule project:
         code=closure("project"),
         graphs=per_layer(f"{RESULTS}/{{task}}/graphs/train/layer{{layer}}.safetensors"),
     output:
-        directory(f"{RESULTS}/{{task}}/projections/seed{{seed}}"),
+        projections=[
+            directory(f"{RESULTS}/{{task}}/projections/seed{seed}") for seed in SEEDS
+        ],
     log:
-        f"{RESULTS}/logs/{{task}}/project/seed{{seed}}.log",
+        f"{RESULTS}/logs/{{task}}/project.log",
     params:
         settings=setting("projection"),
+        seeds=as_seeds(SEEDS),
     message:
-        "Learn projections of {wildcards.task}, seed {wildcards.seed}"
+        "Learn projections of {wildcards.task}"
     shell:
-        "replicate project $(printf ' --graphs %s' {input.graphs}) --settings {params.settings:q} --seed {wildcards.seed}"
-        " --output {output} > {log} 2>&1"
+        "replicate project $(printf ' --graphs %s' {input.graphs}) --settings {params.settings:q} {params.seeds}"
+        " --output $(dirname {output.projections[0]}) > {log} 2>&1"
 
 
 rule cluster:
     input:
         code=closure("cluster"),
         graphs=per_layer(f"{RESULTS}/{{task}}/graphs/train/layer{{layer}}.safetensors"),
-        projections=rules.project.output,
+        projections=rules.project.output.projections,
     output:
-        directory(f"{RESULTS}/{{task}}/centroids/seed{{seed}}"),
+        centroids=[
+            directory(f"{RESULTS}/{{task}}/centroids/seed{seed}") for seed in SEEDS
+        ],
     log:
-        f"{RESULTS}/logs/{{task}}/cluster/seed{{seed}}.log",
+        f"{RESULTS}/logs/{{task}}/cluster.log",
     params:
         methods=setting("methods"),
         points=setting("cluster_points"),
+        seeds=as_seeds(SEEDS),
     message:
-        "Find centroids of {wildcards.task}, seed {wildcards.seed}"
+        "Find centroids of {wildcards.task}"
     shell:
-        "replicate cluster $(printf ' --graphs %s' {input.graphs}) $(printf ' --projection %s' {input.projections}/*)"
-        " --methods {params.methods:q} --points {params.points} --seed {wildcards.seed} --output {output} > {log} 2>&1"
+        "replicate cluster $(printf ' --graphs %s' {input.graphs}) --projections $(dirname {input.projections[0]})"
+        " --methods {params.methods:q} --points {params.points} {params.seeds} --output $(dirname {output.centroids[0]}) > {log} 2>&1"
 
 
 rule sweep:
     input:
         code=closure("sweep"),
         graphs=per_layer(f"{RESULTS}/{{task}}/graphs/valid/layer{{layer}}.safetensors"),
-        projections=rules.project.output,
-        centroids=rules.cluster.output,
+        projections=f"{RESULTS}/{{task}}/projections/seed{{seed}}",
+        centroids=f"{RESULTS}/{{task}}/centroids/seed{{seed}}",
     output:
         f"{RESULTS}/{{task}}/sweep/seed{{seed}}.parquet",
     log:

@@ -2,6 +2,8 @@
 
 MT = config["translation"]
 PAIR = f"{TRANSLATION}/{{source}}-{{target}}"
+# Named here, as rules.train_...output would ask for that rule, and the model may come from a checkpoint.
+TRANSLATOR = f"{PAIR}/model/model.safetensors"
 MT_LOGS = f"{RESULTS}/logs/translation/{{source}}-{{target}}"
 # The model that is trained first, on another corpus, if the configuration asks for one.
 FIRST = MT.get("pretraining")
@@ -61,9 +63,9 @@ rule train_translation:
     input:
         code=closure("train-translation"),
         data=rules.binarize.output,
-        initial=f"{PAIR}/pretraining/model/model.pt" if FIRST else [],
+        initial=f"{PAIR}/pretraining/model/model.safetensors" if FIRST else [],
     output:
-        model=f"{PAIR}/model/model.pt",
+        model=TRANSLATOR,
         log=f"{PAIR}/model/training.csv",
         summary=f"{PAIR}/model/training.json",
     log:
@@ -125,7 +127,7 @@ if FIRST:
             data=rules.pretraining_binarize.output,
             initial=[],
         output:
-            model=f"{PAIR}/pretraining/model/model.pt",
+            model=f"{PAIR}/pretraining/model/model.safetensors",
             log=f"{PAIR}/pretraining/model/training.csv",
             summary=f"{PAIR}/pretraining/model/training.json",
         log:
@@ -139,38 +141,56 @@ if FIRST:
             "Train a first translator from {wildcards.source} to {wildcards.target}"
 
 
+for pair in PAIRS:
+    at = f"{TRANSLATION}/{pair}"
+    MODELS[f"translation/{pair}/model"] = {
+        "stage": "train-translation",
+        "run": {key: MT[key] for key in ("architecture", "training")}
+        | {"pretraining": FIRST, "seed": config["seed"]},
+        "text": pieces(f"{at}/data", pair.split("-")),
+        "made_from": f"{at}/data/codes.bpe",
+        "measured": [f"{at}/bleu.csv"],
+    }
+
+
 rule extract_decoder:
     input:
         code=closure("extract-decoder"),
-        model=rules.train_translation.output.model,
+        model=TRANSLATOR,
         data=rules.binarize.output,
     output:
         layers=expand(
-            f"{PAIR}/graphs/{{{{split}}}}/layer{{layer}}.safetensors",
+            f"{PAIR}/graphs/{{split}}/layer{{layer}}.safetensors",
+            split=SPLITS,
             layer=layers(f"translation/{PAIRS[0]}"),
             allow_missing=True,
         ),
-        text=f"{PAIR}/graphs/{{split}}/sentences.parquet",
+        text=expand(
+            f"{PAIR}/graphs/{{split}}/sentences.parquet",
+            split=SPLITS,
+            allow_missing=True,
+        ),
     log:
-        f"{MT_LOGS}/extract_{{split}}.log",
+        f"{MT_LOGS}/extract.log",
     resources:
         gpu=1,
     params:
-        sentences=lambda wildcards: MT["graphs"][wildcards.split],
+        sentences=" ".join(
+            f"--split {split} --sentences {MT['graphs'][split]}" for split in SPLITS
+        ),
         shortest=MT["graphs"]["longer_than"],
         seed=config["seed"],
     message:
-        "Extract the decoder's attention graphs, {wildcards.source} to {wildcards.target}, {wildcards.split}"
+        "Extract the decoder's attention graphs, {wildcards.source} to {wildcards.target}"
     shell:
-        "replicate extract-decoder --model {input.model} --data $(dirname {input.data[0]}) --split {wildcards.split}"
-        " --sentences {params.sentences} --shortest {params.shortest} --seed {params.seed}"
-        " --output $(dirname {output.text}) > {log} 2>&1"
+        "replicate extract-decoder --model {input.model} --data $(dirname {input.data[0]}) {params.sentences}"
+        " --shortest {params.shortest} --seed {params.seed} --output $(dirname $(dirname {output.text[0]})) > {log} 2>&1"
 
 
 rule decode:
     input:
         code=closure("decode"),
-        model=rules.train_translation.output.model,
+        model=TRANSLATOR,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
         projections=f"{PAIR}/projections/seed{{seed}}",
@@ -201,7 +221,7 @@ rule decode:
 rule bleu:
     input:
         code=closure("bleu"),
-        model=rules.train_translation.output.model,
+        model=TRANSLATOR,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
     output:

@@ -152,6 +152,7 @@ def test_sources_are_checked(tmp_path, source, named):
 def test_training_leaves_a_model_its_log_and_what_it_measures(text, tmp_path, settings):
     result = train(text, tmp_path, settings)
     assert result.exit_code == 0, result.output
+    succeed("measure-characters", text=text, model=tmp_path)
     model, _ = load_model(tmp_path / "model.safetensors")
     log, row = pd.read_csv(tmp_path / "log.csv"), pd.read_csv(tmp_path / "measured.csv").iloc[0]
     spans = ["mean_span"] if "ramp" in settings else []
@@ -184,6 +185,7 @@ def test_an_interrupted_training_goes_on_and_does_not_say_how_long_it_took(text,
         assert "taken away" in train(text, tmp_path / "cut").stderr
     for folder in ("cut", "whole"):
         assert train(text, tmp_path / folder).exit_code == 0
+        succeed("measure-characters", text=text, model=tmp_path / folder)
     cut, whole = (pd.read_csv(tmp_path / folder / "measured.csv") for folder in ("cut", "whole"))
     pd.testing.assert_frame_equal(cut.drop(columns="training_seconds"), whole.drop(columns="training_seconds"))
     assert cut["training_seconds"].isna().all()

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,10 +17,12 @@ pytest.importorskip("sparselib.integrations.fairseq")
 from replication.corpora.parallel import write_parallel
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import open_graphs
+from replication.storage import read_tensors
 from replication.translation.data import binarize
 from replication.translation.evaluation import evaluate_replaced, extract_decoder_graphs, score, to_text
 from replication.translation.model import load_translator
-from replication.translation.training import check_vocabulary, options, read_log, train
+from replication.translation.saving import DERIVED, check_vocabulary, command_line
+from replication.translation.training import read_log, train
 from sparselib.dense_attention import gold_graph
 from sparselib.forms.budgeted import TopKOutOfWindow
 
@@ -55,7 +58,7 @@ def model(data):
 
 @pytest.fixture(scope="module")
 def translator(data, model):
-    return load_translator(model / "model.pt", data / "data")
+    return load_translator(model / "model.safetensors", data / "data")
 
 
 def references(data, split="test"):
@@ -72,7 +75,7 @@ def test_it_learns_to_translate(data, translator):
 def test_a_model_trained_with_a_form_keeps_it_when_loaded(data):
     form = {"attention_form": "Top-k OOW", "attention_budget": 2}
     train(data / "data", "en", "de", ARCHITECTURE, TRAINING | form | {"max_update": 20}, 0, data / "form")
-    loaded = load_translator(data / "form" / "model.pt", data / "data")
+    loaded = load_translator(data / "form" / "model.safetensors", data / "data")
     assert loaded.decoder.mode.graph.forms == [TopKOutOfWindow(2)]
     assert loaded.decoder.normalizer_of(0)(torch.zeros(1, 4)).tolist() == [[0.25] * 4]
     seen = []
@@ -85,8 +88,8 @@ def test_learned_alphas_are_trained_saved_and_loaded(data):
     """Beam search with what was loaded: an alpha per head, away from where it began, in every place."""
     options = {"attention_normalizer": "entmax_alpha", "max_update": 40}
     train(data / "data", "en", "de", ARCHITECTURE, TRAINING | options, 0, data / "learned")
-    saved = torch.load(data / "learned" / "model.pt", weights_only=True)["model"]
-    loaded = load_translator(data / "learned" / "model.pt", data / "data")
+    saved = read_tensors(data / "learned" / "model.safetensors", kind="translator")
+    loaded = load_translator(data / "learned" / "model.safetensors", data / "data")
     for place, name in (("encoder", "encoder.layers.0.self_attn"), ("decoder", "decoder.layers.0.self_attn"),
                         ("cross", "decoder.layers.0.encoder_attn")):  # fmt: skip
         pre_alpha = loaded.model.attention_controls[place].normalizer_of(0).pre_alpha
@@ -113,10 +116,17 @@ def test_the_log_has_a_row_per_split_and_epoch(model):
     assert train_rows["loss"].iloc[-1] < train_rows["loss"].iloc[0]
 
 
-def test_the_kept_model_has_no_optimizer(model):
-    state = torch.load(model / "model.pt", weights_only=True)
-    assert "last_optimizer_state" not in state
-    assert (model / "model.pt").stat().st_size < (model / "checkpoints" / "checkpoint_best.pt").stat().st_size / 2
+def test_the_kept_model_is_the_best_checkpoint_without_the_optimizer(data, model, translator):
+    best = torch.load(model / "checkpoints" / "checkpoint_best.pt", weights_only=True)["model"]
+    loaded = translator.model.state_dict()
+    assert loaded.keys() == best.keys()
+    kept = [name for name in best if not DERIVED.search(name)]
+    assert {"encoder.layers.0.fc1.weight", "decoder.layers.0.fc1.weight", "decoder.output_projection.weight"} <= {*kept}
+    assert all(torch.equal(loaded[name].cpu(), best[name]) for name in kept)
+    assert loaded["encoder.embed_tokens.weight"].data_ptr() == loaded["decoder.output_projection.weight"].data_ptr()
+    # Each weight once, in single precision, and a header of options and words.
+    weights = 4 * sum(p.numel() for name, p in translator.model.named_parameters() if not DERIVED.search(name))
+    assert weights < (model / "model.safetensors").stat().st_size < weights + 12_000
 
 
 def test_graphs_are_those_of_the_decoder(data, translator, tmp_path):
@@ -175,7 +185,7 @@ def test_pretraining_gives_its_subwords_and_weights(data, model, tmp_path):
         TRAINING | {"max_update": 3, "lr": 1e-6},
         0,
         tmp_path / "model",
-        model / "model.pt",
+        model / "model.safetensors",
     )
     before = read_log(model / "checkpoints" / "log.txt")
     last, first = (x[x["split"] == "valid"].sort_values("epoch")["loss"] for x in (before, log))
@@ -188,22 +198,31 @@ def test_a_vocabulary_that_is_not_the_models_is_refused(data, model, tmp_path):
         write_parallel(other, split, {"en": ["quite other words"] * 3, "de": ["ganz andere Wörter"] * 3})
     binarize(other, "en", "de", ["train", "valid"], "spaces", 10, tmp_path / "data", None)
     with pytest.raises(ValueError, match="vocabulary"):
-        check_vocabulary(model / "model.pt", tmp_path / "data", "de")
+        check_vocabulary(model / "model.safetensors", tmp_path / "data")
     with pytest.raises(ValueError, match="vocabulary"):
-        load_translator(model / "model.pt", tmp_path / "data")
+        load_translator(model / "model.safetensors", tmp_path / "data")
     with pytest.raises(ValueError, match="vocabulary"):
-        train(tmp_path / "data", "en", "de", ARCHITECTURE, TRAINING, 0, tmp_path / "model", model / "model.pt")
+        train(tmp_path / "data", "en", "de", ARCHITECTURE, TRAINING, 0, tmp_path / "model", model / "model.safetensors")
+
+
+def test_a_vocabulary_in_another_order_is_refused(data, model, tmp_path):
+    """As many words, but each would get the embedding of another."""
+    shutil.copytree(data / "data", tmp_path / "data")
+    first, *rest = (tmp_path / "data" / "dict.de.txt").read_text().splitlines(keepends=True)
+    (tmp_path / "data" / "dict.de.txt").write_text("".join([*rest, first]))
+    with pytest.raises(ValueError, match=f"entry 0 is .*{rest[0].split()[0]}.* there, .*{first.split()[0]}.* here"):
+        load_translator(model / "model.safetensors", tmp_path / "data")
 
 
 def test_a_model_or_data_that_is_not_there(data, model, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"none\.pt"):
-        load_translator(tmp_path / "none.pt", data / "data")
+    with pytest.raises(FileNotFoundError, match=r"none\.safetensors"):
+        load_translator(tmp_path / "none.safetensors", data / "data")
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        load_translator(model / "model.pt", tmp_path / "nowhere")
+        load_translator(model / "model.safetensors", tmp_path / "nowhere")
 
 
 def test_options_are_fairseqs():
-    assert options({"max_epoch": 3, "share_all_embeddings": True, "fp16": False}) == [
+    assert command_line({"max_epoch": 3, "share_all_embeddings": True, "fp16": False}) == [
         "--max-epoch", "3", "--share-all-embeddings",
     ]  # fmt: skip
 
@@ -224,9 +243,9 @@ def test_training_that_was_killed_goes_on_where_it_stopped(data, tmp_path):
         time.sleep(0.02)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    assert not (tmp_path / "model.pt").exists()
+    assert not (tmp_path / "model.safetensors").exists()
     log = train(data / "data", "en", "de", ARCHITECTURE, settings, 0, tmp_path)
-    assert (tmp_path / "model.pt").exists()
+    assert (tmp_path / "model.safetensors").exists()
     assert "Loaded checkpoint" in (tmp_path / "checkpoints" / "log.txt").read_text()
     assert isinstance(log, pd.DataFrame)
     assert log["num_updates"].max() == 60

@@ -1,14 +1,19 @@
 """The speed of a tiny translator with every normaliser: each is trained, timed and counted as its name says."""
 
+import json
 import random
+import shutil
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 pytest.importorskip("sparselib.integrations.fairseq")
 from replication.corpora.parallel import write_parallel
+from replication.stages import app
+from replication.translation.contenders import CONTENDERS, SOFTMAX
 from replication.translation.data import binarize
-from replication.translation.speed import CONTENDERS, SOFTMAX, SPEEDS, measure
+from replication.translation.speed import SPEEDS, measure
 from sparselib.integrations.fairseq.transformer import PLACES
 
 ARCHITECTURE = {
@@ -17,7 +22,7 @@ ARCHITECTURE = {
     for key, value in {"layers": 1, "embed_dim": 16, "ffn_embed_dim": 16, "attention_heads": 2}.items()
 }
 TRAINING = {"lr": 0.01, "warmup_updates": 2, "max_tokens": 300, "dropout": 0.0, "max_update": 4, "log_interval": 2}
-SETTINGS = {"top_k": 2, "repeats": 2, "beam": 2, "batch": 4, "seed": 0}
+SETTINGS = {"repeats": 2, "beam": 2, "batch": 4}
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +36,25 @@ def data(tmp_path_factory):
     return folder
 
 
-def measured(data, folder, **changes):
+@pytest.fixture(scope="module")
+def models(data):
+    options = {"data": data / "data", "from": "en", "to": "de", "top_k": 2, "seed": 0, "output": data / "models"}
+    options |= {"architecture": json.dumps(ARCHITECTURE), "training": json.dumps(TRAINING)}
+    arguments = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    result = CliRunner().invoke(app, ["train-normalizers", *arguments])
+    assert result.exit_code == 0, result.output
+    return data / "models"
+
+
+def measured(data, models, **changes):
     references = (data / "corpus/test.de").read_text().splitlines()
-    place = (data / "data", "en", "de", references, "spaces", ARCHITECTURE, TRAINING)
-    return measure(*place, **SETTINGS | changes, folder=folder)
+    return measure(data / "data", references, "spaces", **SETTINGS | changes, models=models)
 
 
-def test_every_contender_is_measured(data, tmp_path):
-    table, details = measured(data, tmp_path)
+def test_every_contender_is_measured(data, models):
+    table, details = measured(data, models)
+    assert (details["pair"], details["top_k"]) == ("en-de", 2)
+    assert set(table["updates"]) == {4}
     assert [*zip(table["contender"], table["implementation"], strict=True)] == [
         (contender.name, contender.implementation) for contender in CONTENDERS
     ]
@@ -62,8 +78,14 @@ def test_every_contender_is_measured(data, tmp_path):
     assert details["threads"] == torch.get_num_threads()
 
 
-@pytest.mark.parametrize("name", ["top_k", "repeats", "beam", "batch"])
-def test_a_number_below_one_is_named_before_anything_is_trained(data, tmp_path, name):
+@pytest.mark.parametrize("name", ["repeats", "beam", "batch"])
+def test_a_number_below_one_is_named_before_anything_is_loaded(data, tmp_path, name):
     with pytest.raises(ValueError, match=name):
-        measured(data, tmp_path, **{name: 0})
-    assert list(tmp_path.iterdir()) == []
+        measured(data, tmp_path / "nowhere", **{name: 0})
+
+
+def test_a_model_that_is_missing_is_named(data, models, tmp_path):
+    shutil.copytree(models, tmp_path / "models")
+    (tmp_path / "models/entmax/sparsemax/model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"entmax/sparsemax/model\.safetensors"):
+        measured(data, tmp_path / "models")

@@ -1,0 +1,44 @@
+"""What translators with the attention forms of the companion papers achieve."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.stages.options import BatchTokens, Beam, Data, References, Words, json_object
+
+
+def measure_forms(
+    data: Data,
+    references: References,
+    cell: Annotated[list[dict], typer.Option(parser=json_object, help="as for train-forms, repeated for every model")],
+    beam: Beam,
+    words: Words,
+    output: Annotated[Path, typer.Option(help="folder of train-forms; the measures go into those of the models")],
+    alignment: Annotated[Path | None, typer.Option(help="gold word alignment of the test set, 0-0 1-2 a line")] = None,
+    split: Annotated[str, typer.Option(help="what is measured on")] = "test",
+    batch_tokens: BatchTokens = 4000,
+) -> None:
+    """Measure BLEU and attended positions of translators, as trained and attending fully, and their cross-attention."""
+    import pandas as pd
+
+    from replication.corpora.alignment import from_pharaoh
+    from replication.storage import write_table, write_tensors
+    from replication.translation.cross_attention import describe
+    from replication.translation.forms import FULL, attending_fully, measure
+    from replication.translation.model import load_translator
+
+    links = alignment and [from_pharaoh(line) for line in alignment.read_text(encoding="utf-8").splitlines()]
+    expected = references.read_text(encoding="utf-8").splitlines()
+    for one in cell:
+        folder, own = output / one["name"], {key: one[key] for key in ("form", "budget", "seed")}
+        translator = load_translator(folder / "model.safetensors", data)
+        rows = [{"tested_with": own["form"]} | measure(translator, split, expected, words, beam, batch_tokens)]
+        if own["form"] != FULL:
+            with attending_fully(translator):
+                rows.append({"tested_with": FULL} | measure(translator, split, expected, words, beam, batch_tokens))
+        concentration, (number, shown) = describe(translator, split, links, batch_tokens)
+        header = {"number": number, "source_words": shown.source, "target_words": shown.target} | own
+        write_tensors(folder / "map.safetensors", {"weights": shown.weights}, kind="cross-attention map", **header)
+        write_table(folder / "cross_attention.csv", concentration.assign(**own))
+        write_table(folder / "measured.csv", pd.DataFrame(rows).assign(**own))

@@ -1,0 +1,87 @@
+"""The workflow takes from a folder of checkpoints what is there, trains the rest, and does nothing else differently."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replication.paths import ROOT
+
+NORMALIZERS = [
+    f"{whose}/{name}" for whose in ("entmax", "sparselib") for name in ("entmax15", "entmax_alpha", "sparsemax")
+]
+SPEED = [f"normalizer_speed/models/{name}" for name in ("torch/softmax", "sparselib/topk", *NORMALIZERS)]
+SHIPPED = [
+    "masked_lm/model",
+    "translation/en-fr/model",
+    "char_lm/embedded/models/block/seed0",
+    "forms/sentences/fr-en/full_seed0",
+    "forms/sentences/fr-en/full_seed1",
+    *SPEED,
+]
+
+
+def plan(tmp_path: Path, shipped: list[str], *config: str) -> tuple[dict[str, int], str]:
+    """How many jobs of each rule there are, and what else is said."""
+    (tmp_path / "weights.csv").touch()
+    for folder in shipped:
+        (tmp_path / folder).mkdir(parents=True)
+        for name in ("weights.safetensors", "made_by.json"):
+            (tmp_path / folder / name).touch()
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--forceall", "--printshellcmds"]
+    command += ["--configfile", "config/demo.yaml", "--config", *config]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    table = done.stdout.partition("Job stats:")[2].partition("\n\n")[0]
+    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}, done.stdout
+
+
+def trained(jobs: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in jobs.items() if name.startswith("train_")}
+
+
+@pytest.fixture(scope="module")
+def without(tmp_path_factory) -> dict[str, int]:
+    return plan(tmp_path_factory.mktemp("none"), [], "checkpoints=False")[0]
+
+
+def test_what_is_shipped_is_not_trained(tmp_path, without):
+    jobs, text = plan(tmp_path, SHIPPED, f"checkpoints={tmp_path}")
+    assert {name: count for name, count in jobs.items() if name.startswith("weights_")} == {
+        "weights_masked_lm": 1,
+        "weights_translation": 1,
+        "weights_char_lm": 1,
+        "weights_forms": 2,
+        "weights_normalizer_speed": len(SPEED),
+    }
+    assert not {"train_masked_lm", "train_normalizers"} & jobs.keys()
+    assert jobs["train_translation"] == without["train_translation"] - 1
+    assert jobs["train_characters"] == without["train_characters"] - 1
+    commands = [line for line in text.splitlines() if "replicate train-forms" in line and "forms/sentences" in line]
+    assert any("full_seed2" in line for line in commands)
+    assert not any("full_seed0" in line or "full_seed1" in line for line in commands)
+
+
+def test_nothing_else_differs(tmp_path, without):
+    jobs, _ = plan(tmp_path, SHIPPED, f"checkpoints={tmp_path}")
+    of_models = ("train_", "weights_", "total")
+    others = [{name: n for name, n in some.items() if not name.startswith(of_models)} for some in (jobs, without)]
+    assert others[0] == others[1]
+    assert len(others[0]) > 20
+
+
+def test_normalizers_are_compared_from_one_training(tmp_path):
+    """One job trains all of them: without one checkpoint, the others are not taken either."""
+    jobs, _ = plan(tmp_path, SPEED[1:], f"checkpoints={tmp_path}")
+    assert jobs["train_normalizers"] == 1
+    assert "weights_normalizer_speed" not in jobs
+
+
+def test_without_checkpoints_all_is_trained_in_a_folder_of_its_own(tmp_path, without):
+    jobs, text = plan(tmp_path, SHIPPED, "checkpoints=False", "profile=retrained")
+    assert trained(jobs) == trained(without)
+    assert not any(name.startswith("weights_") for name in jobs)
+    assert "--output $(dirname results/retrained/masked_lm/model/model.safetensors)" in text
+    assert "results/demo" not in text
