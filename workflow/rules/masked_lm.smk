@@ -140,7 +140,7 @@ FIGURES["sparsefinder/fig01_method"] = SENTENCES
 FIGURES["sparsefinder/fig04_tradeoff"] = SWEEPS + REPLACED
 FIGURES["sparsefinder/fig10_heads"] = SWEEPS
 TABLES["sparsefinder/tables_masked_lm"] = SWEEPS + GRAPHS + TRAINING
-MEASURED += SWEEPS + REPLACED
+MEASURED += SWEEPS + REPLACED + [f"{MASKED_LM}/perplexity.csv"]
 
 
 include: "analysis.smk"
