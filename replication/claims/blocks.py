@@ -1,13 +1,16 @@
 """What the Sparsefinder paper claims about its efficient, block-based variants (section 6.1)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from replication.claims.finding import Effect, Finding, Test, registering
-from replication.claims.scores import over_seeds, plain
+from replication.claims.scores import effect, means, plain
+from replication.reading import read_table
 from replication.results import at_every_count, read_block_times, read_blocks
 
 #: Numbers of attended blocks that the paper compares: Sparsefinder's few with BigBird's many.
@@ -19,8 +22,38 @@ TESTS: dict[str, Test] = {}
 _claim = registering(TESTS)
 
 
-def _measured(test: Callable[[pd.DataFrame, pd.DataFrame], Finding]) -> Test:
-    """A test of the nats ``[seed]`` and of the seconds ``[size]`` by (method, K), where both K of the paper were measured."""
+@dataclass(frozen=True)
+class Nats:
+    """Nats ``[1 + R, seeds]`` by (method, K), means over block sizes and numbers of clusters; and what was resampled."""
+
+    values: dict[tuple[str, int], np.ndarray]
+    units: str
+
+    def effect(self, what: str, value: np.ndarray) -> Effect:
+        return effect(what, value, "student seed", self.units)
+
+
+def _nats(folder: Path, evaluated: pd.DataFrame) -> Nats:
+    keys = ["seed", "block_size", "method", "count", "clusters"]
+    paths = sorted((folder / "blocks").glob("size*/evaluated/losses_seed*.parquet"))
+    if paths:
+        losses = pd.concat([read_table(path) for path in paths]).pivot(index=keys, columns="sequence")
+        losses = losses.loc[pd.MultiIndex.from_frame(evaluated[keys])]
+        scores = means(losses["nats"].to_numpy().T, losses["places"].to_numpy().T)
+        units = f"{losses['nats'].shape[1]} sequences"
+    else:
+        scores, units = evaluated["nats"].to_numpy()[None], ""
+    rows = evaluated.reset_index(drop=True).groupby(["method", "count", "seed"]).indices
+    seeds = sorted(evaluated["seed"].unique())
+    values = {
+        point: np.stack([scores[:, rows[(*point, seed)]].mean(axis=1) for seed in seeds], axis=1)
+        for point in {(method, count) for method, count, _ in rows}
+    }
+    return Nats(values, units)
+
+
+def _measured(test: Callable[[Nats, pd.DataFrame], Finding]) -> Test:
+    """A test of the nats, and of the seconds ``[size]`` by (method, K), where both K of the paper were measured."""
 
     @wraps(test)
     def on_folder(folder: Path) -> Finding:
@@ -28,9 +61,8 @@ def _measured(test: Callable[[pd.DataFrame, pd.DataFrame], Finding]) -> Test:
         if not {FEW, MANY} <= set(evaluated["count"]):
             return Finding([], [f"no block size has room for K = {FEW} and K = {MANY}"])
         keys = ["method", "count"]
-        nats = evaluated.pivot_table(index="seed", columns=keys, values="nats")
         seconds = timed.pivot_table(index="block_size", columns=keys, values="model_seconds")
-        return test(nats, seconds)
+        return test(_nats(folder, evaluated), seconds)
 
     return on_folder
 
@@ -40,11 +72,13 @@ def _over_sizes(what: str, ratios: pd.Series) -> Effect:
     return plain(what, ratios.mean(), f"{len(ratios)} block sizes")
 
 
-def _better_than(rival: str, nats: pd.DataFrame) -> Finding:
+def _better_than(rival: str, nats: Nats) -> Finding:
     """Both versions with few blocks against the rival with many."""
     return Finding(
         [
-            over_seeds(f"{rival} with {MANY} - {method} with {FEW}", nats[rival, MANY] - nats[method, FEW])
+            nats.effect(
+                f"{rival} with {MANY} - {method} with {FEW}", nats.values[rival, MANY] - nats.values[method, FEW]
+            )
             for method in SPARSEFINDER
         ]
     )
@@ -52,24 +86,24 @@ def _better_than(rival: str, nats: pd.DataFrame) -> Finding:
 
 @_claim("blocks-two-beat-22-of-bigbird")
 @_measured
-def _(nats: pd.DataFrame, seconds: pd.DataFrame) -> Finding:
+def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
     return _better_than("bigbird-softmax", nats)
 
 
 @_claim("blocks-two-beat-22-of-bigbird-with-entmax")
 @_measured
-def _(nats: pd.DataFrame, seconds: pd.DataFrame) -> Finding:
+def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
     return _better_than("bigbird", nats)
 
 
 @_claim("blocks-more-help-sparsefinder-not-bigbird")
 @_measured
-def _(nats: pd.DataFrame, seconds: pd.DataFrame) -> Finding:
+def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """From few to many blocks, both versions gain more than either BigBird."""
-    gain = {method: nats[method, FEW] - nats[method, MANY] for method in SPARSEFINDER + BIGBIRD}
+    gain = {method: nats.values[method, FEW] - nats.values[method, MANY] for method in SPARSEFINDER + BIGBIRD}
     return Finding(
         [
-            over_seeds(f"gain of {method} - gain of {rival}", gain[method] - gain[rival])
+            nats.effect(f"gain of {method} - gain of {rival}", gain[method] - gain[rival])
             for method in SPARSEFINDER
             for rival in BIGBIRD
         ]
@@ -78,7 +112,7 @@ def _(nats: pd.DataFrame, seconds: pd.DataFrame) -> Finding:
 
 @_claim("blocks-two-are-faster-than-22-of-bigbird")
 @_measured
-def _(nats: pd.DataFrame, seconds: pd.DataFrame) -> Finding:
+def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Against the faster BigBird of each block size."""
     rival = seconds[[(name, MANY) for name in BIGBIRD]].min(axis=1)
     return Finding(
@@ -91,7 +125,7 @@ def _(nats: pd.DataFrame, seconds: pd.DataFrame) -> Finding:
 
 @_claim("blocks-bigbird-is-faster")
 @_measured
-def _(nats: pd.DataFrame, seconds: pd.DataFrame) -> Finding:
+def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """At equal K, mean over all of them, as the paper's code runs BigBird (softmax)."""
     mean = {method: seconds[method].mean(axis=1) for method in [*SPARSEFINDER, "bigbird-softmax"]}
     return Finding(

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from replication.bleu import COUNTS
 from replication.claims.finding import Effect, Finding, Test, in_every
-from replication.claims.scores import BLEU_COUNTS, bleu, effect, over_seeds
+from replication.claims.scores import bleu, effect, over_seeds
 from replication.reading import read_table
 from replication.results import read_cross_attention, read_forms
 
@@ -84,7 +85,7 @@ class Cells:
     def _one(self, form: str, budget: int, seed: int) -> np.ndarray:
         if self.sentences is None:
             return np.array([self.table.loc[(form, budget, seed), "bleu"]])
-        return bleu(self.sentences.loc[[(form, budget, seed)], BLEU_COUNTS].to_numpy())
+        return bleu(self.sentences.loc[[(form, budget, seed)], COUNTS].to_numpy())
 
     def gain(self, form: str, budgets: list[int], over: str, of_over: list[int]) -> Effect:
         """BLEU of ``form`` above that of ``over``, in the mean over budgets, of the seeds that both have."""

@@ -4,18 +4,20 @@ Scores are arrays whose first axis is ``1 + R``: the score itself, then that of 
 where no score of single sequences was kept). Scores on the same sequences share their resamples: differences are paired.
 """
 
+from functools import cache
+
 import numpy as np
 from scipy.special import stdtrit
 
+from replication.bleu import corpus_bleu
 from replication.claims.finding import Effect
 
 RESAMPLES = 1000
 #: Percentiles of a 95 % interval.
 TAILS = (2.5, 97.5)
-#: Counts that add up to BLEU: words of the hypothesis and of the reference, n-grams that match and n-grams that there are.
-BLEU_COUNTS = ["words", "reference_words", *(f"matches{n}" for n in range(1, 5)), *(f"ngrams{n}" for n in range(1, 5))]
 
 
+@cache
 def resampling(units: int) -> np.ndarray:
     """How often each of so many sequences counts, ``[1 + R, units]``: once, then as it was drawn with replacement."""
     drawn = np.random.default_rng(0).multinomial(units, np.full(units, 1 / units), size=RESAMPLES)
@@ -29,19 +31,8 @@ def means(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def bleu(counts: np.ndarray) -> np.ndarray:
-    """Corpus BLEU, ``[1 + R]``, from the counts of each sentence, ``[units, 10]``, in the order of :data:`BLEU_COUNTS`.
-
-    As sacreBLEU computes it by default: orders without a match are smoothed exponentially.
-    """
-    totals = resampling(len(counts)) @ counts
-    words, reference, matches, ngrams = totals[:, 0], totals[:, 1], totals[:, 2:6], totals[:, 6:]
-    unmatched = (matches == 0) & (ngrams > 0)
-    smoothed = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=1), matches)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_precision = np.log(smoothed / ngrams).mean(axis=1)
-        brevity = np.minimum(0, 1 - reference / words)
-    usable = matches.any(axis=1) & (ngrams > 0).all(axis=1)
-    return np.where(usable, 100 * np.exp(brevity + np.where(usable, log_precision, 0)), 0.0)
+    """Corpus BLEU, ``[1 + R]``, from the counts of each sentence, ``[units, 10]``."""
+    return corpus_bleu(resampling(len(counts)) @ counts)
 
 
 def effect(what: str, values: np.ndarray, over: str, units: str = "") -> Effect:

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from replication.bleu import COUNTS
 from replication.claims.curves import BASELINES, GRID, Curves, alike, curves, leads
 from replication.claims.finding import Finding, Test, in_every, registering
 from replication.claims.masked_lm import DISTANCE, KMEANS, ROUTING, more_centroids, recall_curves
-from replication.claims.scores import BLEU_COUNTS, bleu, effect, over_seeds, plain
+from replication.claims.scores import bleu, effect, over_seeds, plain
 from replication.reading import read_table
 from replication.results import POINT, over_heads, read_replaced, read_sweep
 
@@ -32,7 +33,7 @@ def _points(folder: Path) -> tuple[pd.DataFrame, np.ndarray, str]:
     if not paths:
         return table, table["bleu"].to_numpy()[None], ""
     counts = pd.concat([read_table(path) for path in paths]).set_index(POINT).sort_index()
-    found = [bleu(counts.loc[[tuple(row)], BLEU_COUNTS].to_numpy()) for row in table[POINT].itertuples(index=False)]
+    found = [bleu(counts.loc[[tuple(row)], COUNTS].to_numpy()) for row in table[POINT].itertuples(index=False)]
     return table, np.stack(found, axis=1), f"{counts['sentence'].nunique()} sentences"
 
 

@@ -35,6 +35,7 @@ STAGES = (
     "train_forms",
     "normalizer_speed",
     "scaling",
+    "factorised",
     "printed",
     "claims",
 )

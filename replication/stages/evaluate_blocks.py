@@ -6,6 +6,7 @@ from replication.stages.options import (
     Blocks,
     BlockSize,
     Centroids,
+    Losses,
     Masking,
     Model,
     Output,
@@ -27,6 +28,7 @@ def evaluate_blocks(
     masking: Masking,
     seed: Seed,
     output: Output,
+    losses: Losses,
 ) -> None:
     """Perplexity when every layer visits predicted, random or all blocks of one size."""
     from replication.masked_lm import blocks as masked_lm_blocks
@@ -37,6 +39,10 @@ def evaluate_blocks(
     text = masked_text(tokens, loaded, masking)
     chunks = Chunks(block_size, blocks["pooling"])
     chosen = variants_of(network, text, chunks, blocks, projection, centroids, seed)
-    table = masked_lm_blocks.evaluate_blocks(network, control, text, chunks, chosen, masking["batch_size"])
+    table, of_sequences = masked_lm_blocks.evaluate_blocks(
+        network, control, text, chunks, chosen, masking["batch_size"]
+    )
     table.insert(0, "seed", seed)
+    of_sequences.insert(0, "seed", seed)
+    write_table(losses, of_sequences)
     write_table(output, table)

@@ -62,6 +62,7 @@ Blocks = Annotated[
     dict, typer.Option(parser=json_object, help='{"counts", "clusters", "pooling", "metric"}; others are ignored')
 ]
 BlockSize = Annotated[int, typer.Option(help="tokens per block")]
+Losses = Annotated[Path, typer.Option(help="table of the losses of every sequence")]
 
 # Translation.
 Translator = Annotated[Path, typer.Option(help="model.pt of train-translation")]
@@ -74,6 +75,7 @@ Architecture = Annotated[dict, typer.Option(parser=json_object, help="fairseq's 
 Training = Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of training")]
 Beam = Annotated[int, typer.Option()]
 BatchTokens = Annotated[int, typer.Option()]
+Counts = Annotated[Path, typer.Option(help="table of the counts of every sentence that BLEU adds up")]
 
 # Characters.
 Text = Annotated[Path, typer.Option(help="folder of characters: train.txt, valid.txt, test.txt")]

@@ -51,6 +51,7 @@ def train_characters(
         "device": hardware(),
     }
     write_table(output / "log.csv", log)
+    write_table(output / "segments.parquet", measured.segments)
     write_table(output / "measured.csv", pd.DataFrame([row]))
     summary = {"settings": settings, "recipe": recipe, "rows": rows, "seed": seed, "train_runtime": seconds}
     write_json(output / "training.json", summary | provenance())

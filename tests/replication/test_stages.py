@@ -39,6 +39,8 @@ COLUMNS = {
     "coreference.csv": ["layer", "head", "mass", "chance", "tokens", "chains"],
     "tags.csv": ["layer", "side", "head", "tag", "cluster", "count", "share", "tags"],
     "replaced.csv": [*POINT, "nats", "recall", "sparsity", "empty_rows", "perplexity", "global_tokens"],
+    "losses.parquet": [*POINT, "sequence", "nats", "places"],
+    "block_losses.parquet": ["seed", "block_size", "method", "count", "clusters", "alpha", "sequence", "nats", "places"],
     "blocks.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats", "recall", "density", "attended",
                    "perplexity"],
     "timed.csv": ["block_size", "method", "count", "clusters", "alpha", "prediction_seconds", "attention_seconds",
@@ -103,12 +105,14 @@ def results(tmp_path_factory) -> Path:
     succeed("tags", **seen, **students(at), clusters=2, output=at / "tags.csv")
     grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first"}
     loaded = {**model, **tokens, "tokens": valid, "masking": MASKING}
-    succeed("replace", **loaded, **students(at), **grid, seed=1, output=at / "replaced.csv")
+    succeed(
+        "replace", **loaded, **students(at), **grid, seed=1, output=at / "replaced.csv", losses=at / "losses.parquet"
+    )
     block_size = {"block_size": 2, "blocks": BLOCKS, "seed": 1}
     chunks = {"settings": settings, "points": 100, "output": at / "blocks"}
     succeed("fit-blocks", graphs=in_layers(at / "graphs/train"), **chunks, **block_size)
     loaded |= {**students(at / "blocks"), **block_size}
-    succeed("evaluate-blocks", **loaded, output=at / "blocks.csv")
+    succeed("evaluate-blocks", **loaded, output=at / "blocks.csv", losses=at / "block_losses.parquet")
     succeed("time-blocks", **loaded, repeats=2, output=at / "timed.csv")
     names = {"tokens": [train, valid], "name": ["seen", "held-out"]}
     succeed("perplexity", **model, **tokens, train_tokens=train, **names, masking=MASKING, output=at / "perplexity.csv")
@@ -149,6 +153,21 @@ def test_replaced_graphs_are_measured_for_every_member_and_window(results):
     assert len(table) == 2 + 7 * 2
     nats = table["nats"]
     assert nats["full", "{}", 0] == pytest.approx(nats["gold graph", "{}", 0], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("table", "losses", "keys"),
+    [
+        ("replaced.csv", "losses.parquet", POINT),
+        ("blocks.csv", "block_losses.parquet", ["method", "count", "clusters"]),
+    ],
+)
+def test_losses_of_sequences_add_up_to_the_tables(results, table, losses, keys):
+    found = read(results / losses)
+    assert found["sequence"].nunique() == MASKING["sequences"]
+    sums = found.groupby(keys)[["nats", "places"]].sum()
+    expected = read(results / table).set_index(keys)["nats"].sort_index()
+    assert (sums["nats"] / sums["places"]).to_numpy() == pytest.approx(expected.to_numpy(), abs=1e-9)
 
 
 def test_blocks_are_evaluated_and_timed_at_every_k_that_fits(results):
@@ -244,7 +263,7 @@ MISSING = {
     "extract-decoder": {**TRANSLATOR, "split": "valid", "sentences": 2, "shortest": 1, "seed": 0},
     "bleu": {**TRANSLATOR, **DECODING, "hypotheses": "h"},
     "normalizer-speed": {"data": "d", "references": "nowhere", **PAIR, "words": "spaces", "settings": {}, "seed": 0},
-    "decode": {**TRANSLATOR, **DECODING, "sentences": 2, **STUDENTS, **GRID},
+    "decode": {**TRANSLATOR, **DECODING, "sentences": 2, "counts": "c", **STUDENTS, **GRID},
     "characters": {"source": {"source": "text", "path": "nowhere"}},
     "train-characters": {"text": "nowhere", "settings": {}, "recipe": RECIPE, "rows": {"train": 1}, "seed": 0},
     "character-baselines": {"text": "nowhere"},
@@ -270,8 +289,8 @@ LOADED_BLOCKS = STUDENTS | {"block_size": 2, "blocks": BLOCKS, "model": "nowhere
 LOADING = {
     "extract": {"model": "nowhere", "sequences": 2, "seed": 0},
     "perplexity": {"model": "nowhere", "tokenizer": "t", "train_tokens": "t", "name": "n", "masking": MASKING},
-    "replace": STUDENTS | GRID | {"model": "nowhere", "tokenizer": "t", "masking": MASKING},
-    "evaluate-blocks": LOADED_BLOCKS,
+    "replace": STUDENTS | GRID | {"model": "nowhere", "tokenizer": "t", "masking": MASKING, "losses": "l"},
+    "evaluate-blocks": LOADED_BLOCKS | {"losses": "l"},
     "time-blocks": LOADED_BLOCKS | {"repeats": 1},
     "tokenize": {"corpus": "corpus/valid.parquet", "length": 16, "tokenizer": "nowhere"},
     "train-masked-lm": {"tokenizer": "tokenizer", "model": {"pretrained": "nowhere"}, "training": {}, "seed": 0},
@@ -286,7 +305,7 @@ def test_a_missing_model_or_tokenizer_is_named_in_one_line(results, tmp_path, mo
 
 
 def test_every_stage_is_tested_for_what_is_missing():
-    assert MISSING.keys() | LOADING.keys() | {"scaling"} == set(COMMANDS)  # that one reads nothing
+    assert MISSING.keys() | LOADING.keys() | {"scaling", "factorised"} == set(COMMANDS)  # these read nothing
 
 
 def test_a_truncated_archive_is_named_in_one_line(tmp_path):

@@ -55,7 +55,8 @@ rule evaluate_blocks:
         projections=rules.fit_blocks.output.projections,
         centroids=rules.fit_blocks.output.centroids,
     output:
-        f"{SIZE}/evaluated/seed{{seed}}.csv",
+        table=f"{SIZE}/evaluated/seed{{seed}}.csv",
+        losses=f"{SIZE}/evaluated/losses_seed{{seed}}.parquet",
     log:
         f"{BLOCK_LOGS}/evaluate_seed{{seed}}.log",
     resources:
@@ -69,7 +70,7 @@ rule evaluate_blocks:
         "replicate evaluate-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
         " --tokens {input.tokens} $(printf ' --projection %s' {input.projections})"
         " $(printf ' --centroids %s' {input.centroids}) --block-size {wildcards.size} --blocks {params.blocks:q}"
-        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} > {log} 2>&1"
+        " --masking {params.masking:q} --seed {wildcards.seed} --output {output.table} --losses {output.losses} > {log} 2>&1"
 
 
 # Alone on the machine: it takes every core.
@@ -111,6 +112,7 @@ BLOCK_TABLES = expand(
     size=BLOCKS["sizes"],
     seed=SEEDS,
 )
+BLOCK_LOSSES = expand(rules.evaluate_blocks.output.losses, size=BLOCKS["sizes"], seed=SEEDS)
 FIGURES["sparsefinder/fig07_efficient"] = BLOCK_TABLES
 FIGURES["sparsefinder/fig13_efficient_blocks"] = BLOCK_TABLES
-MEASURED += BLOCK_TABLES
+MEASURED += BLOCK_TABLES + BLOCK_LOSSES

@@ -38,6 +38,7 @@ rule train_characters:
         model=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/model.safetensors",
         log=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/log.csv",
         measured=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/measured.csv",
+        segments=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/segments.parquet",
         summary=f"{CHARACTERS}/models/{{model}}/seed{{seed}}/training.json",
     log:
         f"{CHAR_LM_LOGS}/train_{{model}}_seed{{seed}}.log",
@@ -72,14 +73,14 @@ rule character_baselines:
         "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} > {log} 2>&1"
 
 
-CHARACTER_LOGS, CHARACTER_TABLES = (
+CHARACTER_LOGS, CHARACTER_TABLES, SEGMENTS = (
     expand(
-        f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{name}.csv",
+        f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{name}",
         corpus=CHAR_LM["corpora"],
         model=CHAR_LM["models"],
         seed=CHAR_LM["seeds"],
     )
-    for name in ("log", "measured")
+    for name in ("log.csv", "measured.csv", "segments.parquet")
 )
 TEXTS = expand(
     [f"{CHARACTERS}/baselines.csv", f"{CHARACTERS}/text/corpus.json"],
@@ -99,4 +100,4 @@ TABLES["explicit_sparse/table23_characters"] = [
     *CHARACTER_TABLES,
     "config/published/extremely_sparse_table3.csv",
 ]
-MEASURED += CHARACTER_LOGS + CHARACTER_TABLES
+MEASURED += CHARACTER_LOGS + CHARACTER_TABLES + SEGMENTS

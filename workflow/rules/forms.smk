@@ -10,6 +10,7 @@ FORM_FILES = [
     "training.csv",
     "training.json",
     "measured.csv",
+    "sentences.parquet",
     "cross_attention.csv",
     "map.safetensors",
 ]
@@ -105,10 +106,10 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
 
 FORM_MEASURED = {
     unit: [
-        f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}.csv"
+        f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}"
         for one, section, pair, number, cells in form_jobs(FORMS)
         for cell in cells
-        for table in ("measured", "cross_attention")
+        for table in ("measured.csv", "sentences.parquet", "cross_attention.csv")
         if one == unit
     ]
     for unit in FORMS

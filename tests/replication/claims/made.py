@@ -255,7 +255,7 @@ def blocks(changed, values):
     evaluated, timed = [], []
     for seed, value in enumerate(values):
         for (method, k), (nats, ms) in (BLOCKS | changed(value)).items():
-            evaluated.append({"seed": seed, "block_size": 2, "method": method, "count": k, "nats": nats})
+            evaluated.append({"seed": seed, "block_size": 2, "method": method, "count": k, "clusters": 0, "nats": nats})
             if seed == 0:
                 timed.append({"block_size": 2, "method": method, "count": k, "model_seconds": ms / 1000})
     timed += [
@@ -337,6 +337,21 @@ def speed(changed, values):
     return {"normalizer_speed/speed.csv": pd.DataFrame(table)}
 
 
+def reached(column, values):
+    """Three ways and lengths; one of the ways has so much of a measure, and ``keys`` grow as so much of a power of n."""
+    rows = [
+        {"pattern": pattern, "heads": heads, "n": n, "keys": n**0.5, "reached": 1.0, "path": 3}
+        for pattern in ("strided", "fixed")
+        for heads in ("interleaved", "merged", "per_head")
+        for n in (16, 64, 256)
+    ]
+    table = pd.DataFrame(rows).astype({"path": float})
+    chosen = (table["pattern"] == "fixed") & (table["heads"] == "interleaved")
+    value = {"keys": table["n"] ** values[0], "reached": values[0] / 100, "path": values[0]}[column]
+    table.loc[chosen, column] = value if column != "keys" else value[chosen]
+    return {"factorised/reach.csv": table}
+
+
 DISTANCE_AND_KMEANS = ["sparsefinder-distance", "sparsefinder-kmeans"]
 _DOMINATED = ["routing", "sparsefinder-quantization", "reformer", "bigbird", "longformer", "window"]
 _SENTENCES, _DOCUMENTS = partial(forms, "sentences"), partial(forms, "documents")
@@ -416,5 +431,8 @@ MADE = {
     "est-speed-inference-sparsemax": partial(speed, lambda v: {("sparsemax", "entmax"): (100 / v, 1.0, 10.0)}),
     "est-speed-inference-entmax-alpha": partial(speed, lambda v: {("entmax_alpha", "sparselib"): (100 / v, 1.0, 10.0)}),
     "est-speed-training-sparsemax": partial(speed, lambda v: {("sparsemax", "entmax"): (1.0, 100 / v, 10.0)}),
+    "fac-reach": partial(reached, "path"),
+    "fac-edges": partial(reached, "keys"),
+    "fac-combining-heads": partial(reached, "reached"),
     "est-speed-bleu": partial(speed, lambda v: {("entmax15", "entmax"): (1.0, 1.0, 40 - v)}),
 }
