@@ -38,14 +38,7 @@ class Cells:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        table = read_forms(self.folder)
-        tested = FULL if self.tested_with_full else table["form"]
-        table = table[(table["tested_with"] == tested) | (table["form"] == FULL)]
-        return (
-            table.assign(budget=table["budget"].fillna(0).astype(int))
-            .set_index(["form", "budget", "seed"])
-            .sort_index()
-        )
+        return self._tested(read_forms(self.folder)).set_index(["form", "budget", "seed"]).sort_index()
 
     @cached_property
     def sentences(self) -> pd.DataFrame | None:
@@ -53,18 +46,18 @@ class Cells:
         paths = sorted(self.folder.glob("*_seed*/sentences.parquet"))
         if not paths:
             return None
-        table = pd.concat([read_table(path) for path in paths])
+        table = self._tested(pd.concat([read_table(path) for path in paths]))
+        return table.set_index(["form", "budget", "seed", "sentence"]).sort_index()
+
+    def _tested(self, table: pd.DataFrame) -> pd.DataFrame:
         tested = FULL if self.tested_with_full else table["form"]
         table = table[(table["tested_with"] == tested) | (table["form"] == FULL)]
-        return (
-            table.assign(budget=table["budget"].fillna(0).astype(int))
-            .set_index(["form", "budget", "seed"])
-            .sort_index()
-        )
+        return table.assign(budget=table["budget"].fillna(0).astype(int))
 
     @property
     def units(self) -> str:
-        return "" if self.sentences is None else f"{self.sentences['sentence'].nunique()} sentences"
+        known = self.sentences
+        return "" if known is None else f"{known.index.get_level_values('sentence').nunique()} sentences"
 
     def budgets(self, *forms: str) -> list[int]:
         """Budgets that all of these forms were trained with, from small to large; none if a form is missing."""
@@ -85,7 +78,7 @@ class Cells:
     def _one(self, form: str, budget: int, seed: int) -> np.ndarray:
         if self.sentences is None:
             return np.array([self.table.loc[(form, budget, seed), "bleu"]])
-        return bleu(self.sentences.loc[[(form, budget, seed)], COUNTS].to_numpy())
+        return bleu(self.sentences.loc[(form, budget, seed), COUNTS].to_numpy())
 
     def gain(self, form: str, budgets: list[int], over: str, of_over: list[int]) -> Effect:
         """BLEU of ``form`` above that of ``over``, in the mean over budgets, of the seeds that both have."""

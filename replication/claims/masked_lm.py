@@ -28,10 +28,14 @@ _claim = registering(TESTS)
 
 
 def recall_curves(folder: Path) -> Curves:
-    """In points of recall; the plain k-means, without further centroids per point."""
+    """In points of recall."""
     points = over_heads(read_sweep(folder))
-    points = points[~points["setting"].str.contains('"top_k": [^1]')]
     return curves(points, 100 * points["recall"].to_numpy()[None])
+
+
+def simplest(points: pd.DataFrame) -> pd.DataFrame:
+    """Without k-means that assigns points to several centroids, and hashing in several rounds."""
+    return points[~points["setting"].str.contains('"(?:top_k|rounds)": [^1]')]
 
 
 def nats_curves(folder: Path) -> Curves:

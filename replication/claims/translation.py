@@ -11,7 +11,7 @@ import pandas as pd
 from replication.bleu import COUNTS
 from replication.claims.curves import BASELINES, GRID, Curves, alike, curves, leads
 from replication.claims.finding import Finding, Test, in_every, registering
-from replication.claims.masked_lm import DISTANCE, KMEANS, ROUTING, more_centroids, recall_curves
+from replication.claims.masked_lm import DISTANCE, KMEANS, ROUTING, more_centroids, recall_curves, simplest
 from replication.claims.scores import bleu, effect, over_seeds, plain
 from replication.reading import read_table
 from replication.results import POINT, over_heads, read_replaced, read_sweep
@@ -32,9 +32,9 @@ def _points(folder: Path) -> tuple[pd.DataFrame, np.ndarray, str]:
     paths = sorted((folder / "replaced").glob("sentences_seed*.parquet"))
     if not paths:
         return table, table["bleu"].to_numpy()[None], ""
-    counts = pd.concat([read_table(path) for path in paths]).set_index(POINT).sort_index()
-    found = [bleu(counts.loc[[tuple(row)], COUNTS].to_numpy()) for row in table[POINT].itertuples(index=False)]
-    return table, np.stack(found, axis=1), f"{counts['sentence'].nunique()} sentences"
+    counts = pd.concat([read_table(path) for path in paths]).set_index([*POINT, "sentence"]).sort_index()
+    found = [bleu(counts.loc[tuple(row), COUNTS].to_numpy()) for row in table[POINT].itertuples(index=False)]
+    return table, np.stack(found, axis=1), f"{counts.index.get_level_values('sentence').nunique()} sentences"
 
 
 def bleu_curves(folder: Path) -> tuple[Curves, dict[int, np.ndarray]]:
@@ -68,8 +68,7 @@ _claim("mt-more-centroids-recall-more")(more_centroids)
 def _(folder: Path) -> Finding:
     """With the same numbers of buckets and no window, Reformer covers more edges, and is less sparse, than the others."""
     rivals = [KMEANS, "sparsefinder-quantization", ROUTING]
-    points = over_heads(read_sweep(folder)).query("window == 0")
-    points = points[~points["setting"].str.contains('"(?:top_k|rounds)": [^1]')]
+    points = simplest(over_heads(read_sweep(folder)).query("window == 0"))
     mean = 100 * points.groupby(["seed", "method"])[["recall", "sparsity"]].mean().unstack("method")
     if not {"reformer", *rivals} <= set(mean["recall"]):
         return Finding([])
@@ -149,7 +148,7 @@ def _(folder: Path) -> Finding:
 @_claim("mt-kmeans-groups-more-pairs")
 def _(folder: Path) -> Finding:
     """The share of the pairs that k-means predicts that are gold edges; the others get weight zero (Proposition 1)."""
-    points = over_heads(read_sweep(folder)).query("method == @KMEANS")
+    points = simplest(over_heads(read_sweep(folder)).query("method == @KMEANS"))
     return Finding([over_seeds("gold edges among predicted pairs", 100 * points.groupby("seed")["precision"].mean())])
 
 

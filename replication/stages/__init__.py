@@ -36,6 +36,7 @@ STAGES = (
     "normalizer_speed",
     "scaling",
     "factorised",
+    "configuration",
     "printed",
     "claims",
 )

@@ -2,17 +2,18 @@
 
 
 rule configuration:
+    input:
+        code=closure("configuration"),
     output:
         f"{RESULTS}/config.yaml",
     log:
         f"{RESULTS}/logs/configuration.log",
     params:
-        # JSON is YAML.
-        settings=json.dumps(config, indent=1),
+        settings=json.dumps(config),
     message:
         "Write down the configuration"
     shell:
-        "printf '%s\n' {params.settings:q} > {output} 2> {log}"
+        "replicate configuration --settings {params.settings:q} --output {output} > {log} 2>&1"
 
 
 rule claims:

@@ -141,7 +141,9 @@ FIGURES["sparsefinder/fig01_method"] = SENTENCES
 FIGURES["sparsefinder/fig04_tradeoff"] = SWEEPS + REPLACED
 FIGURES["sparsefinder/fig10_heads"] = SWEEPS
 TABLES["sparsefinder/tables_masked_lm"] = SWEEPS + GRAPHS + TRAINING
-MEASURED += SWEEPS + REPLACED + measured("masked_lm", "replaced/losses_seed{seed}.parquet")
+MEASURED += (
+    SWEEPS + REPLACED + measured("masked_lm", "replaced/losses_seed{seed}.parquet")
+)
 MEASURED += [f"{MASKED_LM}/perplexity.csv"]
 
 
