@@ -305,7 +305,9 @@ def test_a_missing_model_or_tokenizer_is_named_in_one_line(results, tmp_path, mo
 
 
 def test_every_stage_is_tested_for_what_is_missing():
-    assert MISSING.keys() | LOADING.keys() | {"scaling", "factorised", "configuration"} == set(COMMANDS)  # these read nothing
+    assert MISSING.keys() | LOADING.keys() | {"scaling", "factorised", "configuration"} == set(
+        COMMANDS
+    )  # these read nothing
 
 
 def test_a_truncated_archive_is_named_in_one_line(tmp_path):
