@@ -72,9 +72,9 @@ def _(folder: Path) -> Finding:
 def more_centroids(folder: Path) -> Finding:
     """Assigning every point to two centroids in place of one, with the same number of clusters and the same window."""
     points = over_heads(read_sweep(folder)).query("method == @KMEANS")
-    if not {1, 2} <= set(points["setting"].map(lambda setting: json.loads(setting)["top_k"])):
+    settings = pd.DataFrame([{"top_k": 1} | json.loads(one) for one in points["setting"]], index=points.index)
+    if not {1, 2} <= set(settings.get("top_k", [])):
         return Finding([], ["no k-means with two centroids per point"])
-    settings = pd.json_normalize(points["setting"].map(json.loads)).set_index(points.index)
     keys = ["seed", "clusters", "window"]
     wide = points.join(settings).pivot(index=keys, columns="top_k", values=["recall", "sparsity"])
     found = []

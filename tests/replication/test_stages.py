@@ -8,14 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from replication.claims import VERDICTS
+from replication.claims.masked_lm import nats_curves
+from replication.claims.scores import RESAMPLES
 from replication.corpora.tokens import KIND
+from replication.paths import ROOT
 from replication.stages import app
-from replication.storage import read_tensors
+from replication.storage import read_tensors, write_table
 from sparselib.forms import FORMS
 
 GROUP = typer.main.get_command(app)
@@ -178,6 +183,34 @@ def test_blocks_are_evaluated_and_timed_at_every_k_that_fits(results):
     assert timed["method"].tolist() == [*methods, "full-kernel"]
     assert evaluated["count"].tolist() == [8, 1, 1, 1, 1]
     assert (timed["length"] == 16).all()
+
+
+def test_the_ledger_reads_what_the_stages_wrote(results, tmp_path):
+    """Under the names that claims know; the model is far from any premise, but its numbers are resampled."""
+    settings = {"length": 16, "layers": 2, "model": ARCHITECTURE, "projection": {"dimension": 3}}
+    places = {
+        "sweep.parquet": "sweep/seed1.parquet",
+        "replaced.csv": "replaced/seed1.csv",
+        "losses.parquet": "replaced/losses_seed1.parquet",
+        "coreference.csv": "coreference.csv",
+        "tags.csv": "tags.csv",
+    }
+    for name, place in places.items():
+        table = read(results / name)
+        if "method" in table:
+            table["method"] = table["method"].replace({"kmeans": "sparsefinder-kmeans"})
+        write_table(tmp_path / "run/masked_lm" / place, table)
+    succeed("configuration", settings={"masked_lm": settings}, output=tmp_path / "run/config.yaml")
+    published, output = ROOT / "config/published/claims.csv", tmp_path / "run/claims.csv"
+    succeed("claims", published=published, results=tmp_path / "run", output=output)
+    found = read(output).set_index("id")
+    assert found.loc["sparse-consistency", "verdict"] == "holds"
+    assert set(found["verdict"]) <= set(VERDICTS)
+    resampled = nats_curves(tmp_path / "run/masked_lm")
+    assert resampled.units == "6 sequences"
+    nats = read(results / "replaced.csv").query("method == 'bigbird'")["nats"]
+    assert resampled.fronts["bigbird"].shape[:2] == (1 + RESAMPLES, 1)
+    assert np.nanmax(resampled.fronts["bigbird"][0]) == pytest.approx(-nats.min(), abs=0.1)
 
 
 def test_perplexity_compares_three_models_on_the_same_tokens(results):
