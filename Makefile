@@ -5,7 +5,7 @@ BIN = .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: env results retrain test lint lab bench notebooks clean
+.PHONY: env results retrain test lint lab bench notebooks ledgers clean
 
 env: .venv/installed
 
@@ -59,6 +59,10 @@ notebooks: results
 	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*'); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done
 	nbstripout --keep-output --keep-count --extra-keys "metadata.papermill cell.metadata.papermill cell.metadata.execution" notebooks/*.ipynb notebooks/*/*.ipynb
 	ruff format --quiet notebooks
+
+ledgers: env
+	for run in $$(dirname reported/*/config.yaml); do replicate claims --published config/published/claims.csv --results $$run --output $$run/claims.csv; done
+	replicate printed --published config/published --output reported/papers/claims.csv
 
 clean:
 	rm -rf results .snakemake

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from replication.reading import read_table
 from sparselib import pareto_front
 
 #: Tables and figures name the methods so, in this order: Sparsefinder's, learned baselines, fixed baselines.
@@ -44,25 +45,27 @@ POINT = ["seed", "method", "setting", "window"]
 
 
 def read_sweep(folder: Path) -> pd.DataFrame:
-    """The recall sweep of every seed: a row per layer, method, setting, window and head.
+    """The recall sweep of every seed: a row per layer, method, setting, window and head, or their means as a run stored them.
 
     Raises
     ------
     FileNotFoundError
         If there is none.
     """
-    paths = sorted((folder / "sweep").glob("seed*.parquet"))
-    if not paths:
-        raise FileNotFoundError(f"{folder / 'sweep'}: no table of the recall sweep; run the workflow first")
-    return pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
+    return _read_seeds(folder / "sweep", "the recall sweep")
 
 
 def read_replaced(folder: Path) -> pd.DataFrame:
     """Perplexity, or BLEU, under replaced graphs, every seed. Raises ``FileNotFoundError`` if there is none."""
-    paths = sorted((folder / "replaced").glob("seed*.csv"))
+    return _read_seeds(folder / "replaced", "replaced graphs")
+
+
+def _read_seeds(folder: Path, what: str) -> pd.DataFrame:
+    """Tables of single seeds, or one of all of them."""
+    paths = sorted(folder.glob("seed*"))
     if not paths:
-        raise FileNotFoundError(f"{folder / 'replaced'}: no table of replaced graphs; run the workflow first")
-    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+        raise FileNotFoundError(f"{folder}: no table of {what}; run the workflow first")
+    return pd.concat([read_table(path) for path in paths], ignore_index=True)
 
 
 def read_blocks(folder: Path) -> pd.DataFrame:
@@ -79,7 +82,7 @@ def _read_sizes(folder: Path, name: str) -> pd.DataFrame:
     paths = sorted((folder / "blocks").glob(f"size*/{name}"))
     if not paths:
         raise FileNotFoundError(f"{folder / 'blocks'}: no table of block sizes ({name}); run the workflow first")
-    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+    return pd.concat([read_table(path) for path in paths], ignore_index=True)
 
 
 def read_forms(folder: Path) -> pd.DataFrame:
@@ -104,7 +107,7 @@ def _read_cells(folder: Path, name: str) -> pd.DataFrame:
     paths = sorted(folder.glob(f"*_seed*/{name}"))
     if not paths:
         raise FileNotFoundError(f"{folder}: no table of a trained attention form ({name}); run the workflow first")
-    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+    return pd.concat([read_table(path) for path in paths], ignore_index=True)
 
 
 def as_trained(forms: pd.DataFrame) -> pd.DataFrame:
@@ -138,7 +141,7 @@ def read_characters(folder: Path, name: str) -> pd.DataFrame:
     for model in CHARACTER_MODELS:
         for path in sorted(folder.glob(f"*/models/{model}/seed*/{name}")):
             corpus, seed = path.parents[3].name, int(path.parent.name.removeprefix("seed"))
-            table = pd.read_csv(path)
+            table = read_table(path)
             for place, (column, value) in enumerate({"corpus": corpus, "model": model, "seed": seed}.items()):
                 table.insert(place, column, value)
             tables.append(table)

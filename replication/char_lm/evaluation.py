@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -15,10 +16,14 @@ from replication.corpora.ngram import Bigram, unigram_log_probabilities
 
 @dataclass(frozen=True)
 class Measured:
-    """``bits_per_character``, and ``attended_positions``: keys with a nonzero weight, mean over queries, heads and layers."""
+    """``bits_per_character``, and ``attended_positions``: keys with a nonzero weight, mean over queries, heads and layers.
+
+    ``segments`` has ``bits`` and ``characters`` of every segment of every row of the stream.
+    """
 
     bits_per_character: float
     attended_positions: float
+    segments: pd.DataFrame
 
 
 @torch.no_grad()
@@ -32,7 +37,7 @@ def evaluate(model: RecurrentModel, stream: Stream, length: int) -> Measured:
     device = model.output.weight.device
     # Summed up on the device: asking for a number in every layer would make it wait.
     attended = torch.zeros((), dtype=torch.int64, device=device)
-    nats, characters, rows = 0.0, 0, 0
+    segments, rows = [], 0
 
     def count(layer: int, weights: Tensor) -> None:
         nonlocal attended, rows
@@ -42,15 +47,17 @@ def evaluate(model: RecurrentModel, stream: Stream, length: int) -> Measured:
     memory = None
     for inputs, targets in stream.segments(length):
         logits, memory = model(inputs.to(device), memory, count)
-        nats += total_nats(logits, targets.to(device)).item()
-        characters += int((targets != IGNORED).sum())
+        nats = total_nats(logits, targets.to(device), "none").double().view(targets.shape)
+        bits = (nats.sum(1) / math.log(2)).tolist()
+        segments.append(pd.DataFrame({"bits": bits, "characters": (targets != IGNORED).sum(1).tolist()}))
     model.train(was_training)
-    return Measured(nats / characters / math.log(2), attended.item() / rows)
+    table = pd.concat(segments, ignore_index=True).query("characters > 0").reset_index(drop=True)
+    return Measured(table["bits"].sum() / table["characters"].sum(), attended.item() / rows, table)
 
 
-def total_nats(logits: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy of ``logits [B, Q, V]``, summed over the targets ``[B, Q]`` that are there."""
-    return cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+def total_nats(logits: Tensor, targets: Tensor, reduction: str = "sum") -> Tensor:
+    """Cross-entropy of ``logits [B, Q, V]``, summed over the targets ``[B, Q]`` that are there; with ``"none"`` of each."""
+    return cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction=reduction)
 
 
 def baselines(train: Tensor, test: Tensor, vocab_size: int) -> dict[str, float]:

@@ -7,35 +7,38 @@ from pathlib import Path
 
 import pandas as pd
 
-from replication.claims import blocks, char_lm, forms, masked_lm, normalizer_speed, translation
-from replication.claims.finding import Finding, Test
+from replication.claims import blocks, char_lm, factorised, forms, masked_lm, normalizer_speed, premises, translation
+from replication.claims.finding import NOT_COMPARABLE, UNTESTED, VERDICTS, Effect, Finding, Rule, Test
+from replication.reading import digest, noting
 
-__all__ = ["TESTS", "Finding", "ledger"]
+__all__ = ["TESTS", "VERDICTS", "Effect", "Finding", "Rule", "ledger"]
 
 #: The folder of a task below the results, and the tests of its claims.
 TASKS: dict[str, dict[str, Test]] = {
     "masked_lm": masked_lm.TESTS | blocks.TESTS,
     "translation": translation.TESTS,
     "char_lm": char_lm.TESTS,
-    "forms": forms.TESTS,
+    "forms/sentences": forms.SENTENCES,
+    "forms/documents": forms.DOCUMENTS,
     "normalizer_speed": normalizer_speed.TESTS,
+    "factorised": factorised.TESTS,
 }
 TESTS: dict[str, Test] = {name: test for tests in TASKS.values() for name, test in tests.items()}
 
 
-def ledger(claims: pd.DataFrame, results: Path, at_paper_scale: bool) -> pd.DataFrame:
+def ledger(claims: pd.DataFrame, results: Path) -> pd.DataFrame:
     """Test every claim on the results in a folder.
 
     Parameters
     ----------
-    claims : ``id, section, statement, value, tolerance, notebook``
-        ``value`` and ``tolerance`` only where the claim is a number.
-    results : folder with a folder per task; what is missing is untested
+    claims : ``id, paper, section, statement, effect, unit, relation, threshold, premise, notebook``
+    results : folder with a folder per task, and the run's ``config.yaml``; what is missing is untested
 
     Returns
     -------
-    The claims with ``verdict`` (``holds``, ``fails``, ``untested at this scale``), ``mean``, ``standard_deviation`` and
-    ``seeds`` of the deciding number, and ``numbers``.
+    A row per claim: ``id, paper, section, statement, criterion, premise`` (with what was measured of it), ``verdict`` (one of
+    :data:`VERDICTS`), ``effect`` and ``interval`` (95 %) of the comparison that decides, ``n``, ``numbers`` (all of them, in
+    words) and ``inputs``, a hash of the files that were read.
 
     Raises
     ------
@@ -44,26 +47,43 @@ def ledger(claims: pd.DataFrame, results: Path, at_paper_scale: bool) -> pd.Data
     """
     if set(claims["id"]) != set(TESTS):
         raise ValueError(f"claims without a test, or tests without a claim: {sorted(set(claims['id']) ^ set(TESTS))}")
-    found = {
-        name: test(results / task)
-        for task, tests in TASKS.items()
-        for name, test in tests.items()
-        if (results / task).is_dir()
-    }
-    return pd.DataFrame([row | _judge(row, found.get(row["id"]), at_paper_scale) for row in claims.to_dict("records")])
+    stated = claims.fillna({"unit": "", "premise": ""}).to_dict("records")
+    return pd.DataFrame([judge(claim, results) for claim in stated])
 
 
-def _judge(claim: dict, finding: Finding | None, at_paper_scale: bool) -> dict[str, object]:
-    if finding is None:
-        finding = Finding(None, [], "not measured here")
-    values = pd.Series(finding.per_seed, dtype=float)
-    holds = finding.holds
-    if holds is None and at_paper_scale and len(values):
-        holds = abs(values.mean() - claim["value"]) <= claim["tolerance"]
+def judge(claim: dict[str, object], results: Path) -> dict[str, object]:
+    """The row of one claim in the :func:`ledger`."""
+    (task,) = (task for task, tests in TASKS.items() if claim["id"] in tests)
+    criterion = f"{claim['effect']} {claim['relation']} {claim['threshold']:g} {claim['unit']}"
+    with noting() as read:
+        judged = _judged(claim, task, results)
+    stated = {key: claim[key] for key in ("id", "paper", "section", "statement")}
+    return stated | {"criterion": criterion.strip()} | judged | {"inputs": digest(read, results)}
+
+
+def _judged(claim: dict[str, object], task: str, results: Path) -> dict[str, object]:
+    nothing = {"premise": claim["premise"], "verdict": UNTESTED, "effect": None, "interval": "", "n": "", "numbers": ""}
+    folder = results / task
+    if not folder.is_dir():
+        return nothing | {"numbers": "not measured here"}
+    try:
+        finding = TESTS[claim["id"]](folder)
+    except FileNotFoundError:
+        finding = None
+    if finding is None or not finding.effects:
+        return nothing | {"numbers": "; ".join(finding.notes) if finding else "not measured here"}
+    met, premise = premises.judge(claim["premise"], task, folder)
+    verdict, deciding = Rule(claim["relation"], claim["threshold"]).of_all(finding.effects)
     return {
-        "verdict": "untested at this scale" if holds is None else "holds" if holds else "fails",
-        "mean": values.mean(),
-        "standard_deviation": values.std(),
-        "seeds": len(values),
-        "numbers": finding.numbers,
+        "premise": premise,
+        "verdict": verdict if met else NOT_COMPARABLE,
+        "effect": float(f"{deciding.value:.6g}"),
+        "interval": "" if deciding.interval is None else "{:.4g} to {:.4g}".format(*deciding.interval),
+        "n": deciding.n if deciding.interval else f"{deciding.n}, point estimate",
+        "numbers": "; ".join([deciding.what, *_others(finding.effects, deciding), *finding.notes]),
     }
+
+
+def _others(effects: list[Effect], deciding: Effect) -> list[str]:
+    """All effects but the one that decides, with their values."""
+    return [f"{effect.what}: {effect.value:.4g}" for effect in effects if effect is not deciding]

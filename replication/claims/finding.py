@@ -1,20 +1,71 @@
-"""What the test of a claim finds, and how tests are listed."""
+"""What the test of a claim finds, and the verdict that follows from it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+NOT_COMPARABLE, UNTESTED = "not comparable", "untested"
+VERDICTS = (HOLDS, FAILS, UNDECIDED, NOT_COMPARABLE, UNTESTED)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One number that a claim is about.
+
+    Attributes
+    ----------
+    what : whose it is: which corpus, which methods, over which range
+    value : in the claim's unit
+    interval : in which it lies with 95 % confidence; None where nothing was repeated
+    n : what it is a mean over, in words
+    """
+
+    what: str
+    value: float
+    interval: tuple[float, float] | None
+    n: str
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a test found: ``holds``, one number per seed that decides it, and the numbers in words.
+    """Every effect that a claim asks for: it holds if all of them do. ``notes``: what could not be compared, and numbers."""
 
-    ``holds`` is ``None`` where the claim is a printed number: then the ledger compares, and only at the paper's scale.
-    """
+    effects: list[Effect]
+    notes: list[str] = field(default_factory=list)
 
-    holds: bool | None
-    per_seed: list[float]
-    numbers: str
+
+@dataclass(frozen=True)
+class Rule:
+    """An effect has to be ``>=`` or ``<=`` a threshold."""
+
+    relation: str
+    threshold: float
+
+    def __post_init__(self) -> None:
+        if self.relation not in (">=", "<="):
+            raise ValueError(f"relation: >= or <=, got {self.relation!r}")
+
+    def margin(self, effect: Effect) -> float:
+        """How far the effect is on the claim's side of the threshold."""
+        distance = effect.value - self.threshold
+        return distance if self.relation == ">=" else -distance
+
+    def verdict(self, effect: Effect) -> str:
+        """Undecided if the interval contains the threshold; without one, the point estimate decides."""
+        if effect.interval is not None and effect.interval[0] < self.threshold < effect.interval[1]:
+            return UNDECIDED
+        return HOLDS if self.margin(effect) >= 0 else FAILS
+
+    def of_all(self, effects: list[Effect]) -> tuple[str, Effect]:
+        """The verdict on all of them together, and the effect that decides: the one farthest from holding.
+
+        One that fails decides; else one that is undecided.
+        """
+        verdicts = [self.verdict(effect) for effect in effects]
+        verdict = next(v for v in (FAILS, UNDECIDED, HOLDS) if v in verdicts)
+        deciding = [effect for effect, own in zip(effects, verdicts, strict=True) if own == verdict]
+        return verdict, min(deciding, key=self.margin)
 
 
 #: From the folder of a task's results; None where the claim cannot be tested on them.
@@ -27,6 +78,35 @@ def registering(tests: dict[str, Test]) -> Callable[[str], Callable[[Test], Test
     def claim(name: str) -> Callable[[Test], Test]:
         def register(test: Test) -> Test:
             tests[name] = test
+            return test
+
+        return register
+
+    return claim
+
+
+def in_every(tests: dict[str, Test], pattern: str) -> Callable[[str], Callable[[Test], Test]]:
+    """As :func:`registering`, for tests of one corpus: each folder that matches is tested, and has to hold."""
+
+    def claim(name: str) -> Callable[[Test], Test]:
+        def register(test: Test) -> Test:
+            def tested(folder: Path) -> Finding:
+                found = {}
+                for path in sorted(folder.glob(pattern)):
+                    try:
+                        finding = test(path)
+                    except FileNotFoundError:
+                        continue
+                    if finding is not None:
+                        found[path.name] = finding
+                effects = [
+                    Effect(f"{corpus}: {effect.what}", effect.value, effect.interval, effect.n)
+                    for corpus, finding in found.items()
+                    for effect in finding.effects
+                ]
+                return Finding(effects, [f"{c}: {note}" for c, finding in found.items() for note in finding.notes])
+
+            tests[name] = tested
             return test
 
         return register

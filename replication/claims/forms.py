@@ -1,156 +1,175 @@
-"""What the companion papers claim about translation with attention forms; a test gets the folder of all units.
+"""What the companion papers claim about translation with attention forms; a test gets the folder of a unit's language pairs.
 
-EST is Explicit Sparse Transformer, XST Extremely Sparse Transformer. Sentences are in ``sentences/<pair>``, documents in
-``documents/<pair>``. A claim holds if it holds for every language pair; BLEU is that of models trained with their form.
+EST is Explicit Sparse Transformer, XST Extremely Sparse Transformer. A claim holds if it holds for every language pair; BLEU is
+that of models trained with their form.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from replication.claims.finding import Finding, Test
-from replication.results import as_trained, by_budget, read_cross_attention, read_forms, spread
+from replication.bleu import COUNTS
+from replication.claims.finding import Effect, Finding, Test, in_every
+from replication.claims.scores import bleu, effect, over_seeds
+from replication.reading import read_table
+from replication.results import read_cross_attention, read_forms
 
-TESTS: dict[str, Test] = {}
+SENTENCES: dict[str, Test] = {}
+DOCUMENTS: dict[str, Test] = {}
+_claim, _document_claim = in_every(SENTENCES, "*-*"), in_every(DOCUMENTS, "*-*")
 
-TOP_K, OOW, FULL = "Top-k", "Top-k OOW", "Full"
+TOP_K, OOW, FULL, WINDOW = "Top-k", "Top-k OOW", "Full", "Window"
 #: The k that EST recommends.
 RECOMMENDED = 8
 GLOBAL_FORMS = ["Global", "Random"]
 LOCAL_FORMS = ["Block", "Window", "Dilated"]
 
 
-def _claim(name: str, unit: str) -> Callable[[Callable[[Path], Finding | None]], Callable]:
-    """Enter a test of one pair as one of all pairs of a unit; the smallest deciding numbers decide."""
+@dataclass(frozen=True)
+class Cells:
+    """The translators of one language pair: their BLEU ``[1 + R]`` by form, budget (0 for Full) and seed."""
 
-    def register(test: Callable[[Path], Finding | None]) -> Callable:
-        def tested(folder: Path) -> Finding | None:
-            found = {path.name: test(path) for path in sorted((folder / unit).glob("*-*"))}
-            found = {pair: finding for pair, finding in found.items() if finding is not None}
-            if not found:
-                return None
-            per_seed = min(
-                (finding.per_seed for finding in found.values()), key=lambda values: sum(values) / len(values)
-            )
-            numbers = "; ".join(f"{pair}: {finding.numbers}" for pair, finding in found.items())
-            return Finding(all(finding.holds for finding in found.values()), per_seed, numbers)
+    folder: Path
+    tested_with_full: bool = False
 
-        TESTS[name] = tested
-        return test
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        return self._tested(read_forms(self.folder)).set_index(["form", "budget", "seed"]).sort_index()
 
-    return register
+    @cached_property
+    def sentences(self) -> pd.DataFrame | None:
+        """Counts of each sentence, if they were kept."""
+        paths = sorted(self.folder.glob("*_seed*/sentences.parquet"))
+        if not paths:
+            return None
+        table = self._tested(pd.concat([read_table(path) for path in paths]))
+        return table.set_index(["form", "budget", "seed", "sentence"]).sort_index()
+
+    def _tested(self, table: pd.DataFrame) -> pd.DataFrame:
+        tested = FULL if self.tested_with_full else table["form"]
+        table = table[(table["tested_with"] == tested) | (table["form"] == FULL)]
+        return table.assign(budget=table["budget"].fillna(0).astype(int))
+
+    @property
+    def units(self) -> str:
+        known = self.sentences
+        return "" if known is None else f"{known.index.get_level_values('sentence').nunique()} sentences"
+
+    def budgets(self, *forms: str) -> list[int]:
+        """Budgets that all of these forms were trained with, from small to large; none if a form is missing."""
+        known = [set(self.table.loc[[form]].index.get_level_values("budget")) for form in forms if form in self]
+        return sorted(set.intersection(*known)) if len(known) == len(forms) else []
+
+    def __contains__(self, form: str) -> bool:
+        return form in self.table.index.get_level_values("form")
+
+    def seeds(self, form: str, budgets: Iterable[int]) -> set[int]:
+        """Seeds that the form has at every one of the budgets."""
+        return set.intersection(*(set(self.table.loc[(form, budget)].index) for budget in budgets))
+
+    def score(self, form: str, budgets: list[int], seeds: list[int]) -> np.ndarray:
+        """Mean over budgets, ``[1 + R, seeds]``."""
+        return np.stack([np.mean([self._one(form, b, seed) for b in budgets], axis=0) for seed in seeds], axis=1)
+
+    def _one(self, form: str, budget: int, seed: int) -> np.ndarray:
+        if self.sentences is None:
+            return np.array([self.table.loc[(form, budget, seed), "bleu"]])
+        return bleu(self.sentences.loc[(form, budget, seed), COUNTS].to_numpy())
+
+    def gain(self, form: str, budgets: list[int], over: str, of_over: list[int]) -> Effect:
+        """BLEU of ``form`` above that of ``over``, in the mean over budgets, of the seeds that both have."""
+        seeds = sorted(self.seeds(form, budgets) & self.seeds(over, of_over))
+        difference = self.score(form, budgets, seeds) - self.score(over, of_over, seeds)
+        at = ", ".join(map(str, budgets))
+        return effect(f"{form} - {over} at k = {at}", difference, "model", self.units)
 
 
-def _bleu(rows: pd.DataFrame, form: str, budget: int | None = None) -> pd.Series:
-    """BLEU by seed."""
-    rows = rows[rows["form"] == form]
-    return (rows if budget is None else rows[rows["budget"] == budget]).set_index("seed")["bleu"]
+def _against_each(cells: Cells, leader: str, rivals: list[str]) -> Finding:
+    """The leader against each rival, in the mean over the budgets that both have."""
+    shared = {rival: cells.budgets(leader, rival) for rival in rivals}
+    effects = [cells.gain(leader, budgets, rival, budgets) for rival, budgets in shared.items() if budgets]
+    return Finding(effects, [f"{leader} and {rival} share no k" for rival, budgets in shared.items() if not budgets])
 
 
-def _against_full(table: pd.DataFrame, top_k: pd.DataFrame) -> Finding | None:
-    """Top-k at the recommended k is better than full attention of the same seed, for every seed."""
-    full, sparse = _bleu(as_trained(table), FULL), _bleu(top_k, TOP_K, RECOMMENDED)
-    gain = (sparse - full).dropna()
-    if gain.empty:
+def _against_full(cells: Cells) -> Finding | None:
+    """Top-k at the recommended k against full attention of the same seeds."""
+    if FULL not in cells or RECOMMENDED not in cells.budgets(TOP_K):
         return None
-    numbers = f"k = {RECOMMENDED} {spread(sparse[gain.index])}, full {spread(full[gain.index])} BLEU"
-    return Finding(bool((gain > 0).all()), gain.tolist(), numbers)
+    return Finding([cells.gain(TOP_K, [RECOMMENDED], FULL, [0])])
 
 
-@_claim("est-top-8-beats-full", "sentences")
-def _top_8(folder: Path) -> Finding | None:
-    table = read_forms(folder)
-    return _against_full(table, as_trained(table))
+@_claim("est-top-8-beats-full")
+def _(folder: Path) -> Finding | None:
+    return _against_full(Cells(folder))
 
 
-@_claim("est-training-only", "sentences")
-def _training_only(folder: Path) -> Finding | None:
-    table = read_forms(folder)
-    return _against_full(table, table[table["tested_with"] == FULL])
+@_claim("est-training-only")
+def _(folder: Path) -> Finding | None:
+    return _against_full(Cells(folder, tested_with_full=True))
 
 
-@_claim("est-k-8-is-best", "sentences")
-def _best_k(folder: Path) -> Finding | None:
-    """No other k is better on average."""
-    means = by_budget(read_forms(folder)).drop(columns="full", errors="ignore")
-    if TOP_K not in means.index or RECOMMENDED not in means:
+@_claim("est-k-8-is-best")
+def _(folder: Path) -> Finding | None:
+    """The recommended k against every other k, of which there have to be two: quality is said to rise and to fall."""
+    cells = Cells(folder)
+    others = [budget for budget in cells.budgets(TOP_K) if budget != RECOMMENDED]
+    if RECOMMENDED not in cells.budgets(TOP_K) or len(others) < 2:
         return None
-    means = means.loc[TOP_K].dropna()
-    others = means.drop(RECOMMENDED)
-    if len(others) < 2:  # it is said to rise and then to fall
+    found = [cells.gain(TOP_K, [RECOMMENDED], TOP_K, [other]) for other in others]
+    return Finding([Effect(f"k = 8 - k = {k}", e.value, e.interval, e.n) for k, e in zip(others, found, strict=True)])
+
+
+@_claim("xst-top-k-leads")
+def _(folder: Path) -> Finding:
+    return _against_each(Cells(folder), TOP_K, [*LOCAL_FORMS, *GLOBAL_FORMS])
+
+
+@_claim("xst-top-k-survives-small-k")
+def _(folder: Path) -> Finding:
+    """Against every other form at the smallest k that it shares with Top-k."""
+    cells = Cells(folder)
+    shared = {rival: cells.budgets(TOP_K, rival)[:1] for rival in [*LOCAL_FORMS, *GLOBAL_FORMS]}
+    return Finding([cells.gain(TOP_K, k, rival, k) for rival, k in shared.items() if k])
+
+
+@_claim("xst-global-forms-fail")
+def _(folder: Path) -> Finding:
+    return _against_each(Cells(folder), TOP_K, GLOBAL_FORMS)
+
+
+@_document_claim("xst-documents-local-beats-global")
+def _(folder: Path) -> Finding:
+    cells = Cells(folder)
+    found = [_against_each(cells, local, GLOBAL_FORMS) for local in LOCAL_FORMS]
+    return Finding([e for one in found for e in one.effects], [note for one in found for note in one.notes])
+
+
+@_document_claim("xst-documents-oow-leads")
+def _(folder: Path) -> Finding:
+    return _against_each(Cells(folder), OOW, [*LOCAL_FORMS, *GLOBAL_FORMS, "BigBird"])
+
+
+@_document_claim("xst-documents-bigbird-below-window")
+def _(folder: Path) -> Finding:
+    return _against_each(Cells(folder), WINDOW, ["BigBird"])
+
+
+@_document_claim("xst-documents-dilated-below-window")
+def _(folder: Path) -> Finding:
+    return _against_each(Cells(folder), WINDOW, ["Dilated"])
+
+
+@_document_claim("xst-documents-full-is-worse")
+def _(folder: Path) -> Finding | None:
+    """Top-k out of window at every k against full attention."""
+    cells = Cells(folder)
+    if FULL not in cells:
         return None
-    numbers = ", ".join(f"k = {budget}: {bleu:.2f}" for budget, bleu in means.items())
-    return Finding(bool(means[RECOMMENDED] >= others.max()), [float(means[RECOMMENDED] - others.max())], numbers)
-
-
-def _margin(means: pd.DataFrame, leader: str, rivals: list[str]) -> Finding | None:
-    """The leader's mean over budgets is above that of every rival."""
-    rivals = [form for form in rivals if form in means.index]
-    if leader not in means.index or not rivals:
-        return None
-    mean = means.drop(columns="full", errors="ignore").loc[[leader, *rivals]].dropna(axis=1).mean(axis=1)
-    best = mean[rivals].idxmax()
-    numbers = f"{leader} {mean[leader]:.2f}, best of the others {best} {mean[best]:.2f} BLEU over all k"
-    return Finding(bool(mean[leader] > mean[best]), [float(mean[leader] - mean[best])], numbers)
-
-
-@_claim("xst-top-k-leads", "sentences")
-def _leads(folder: Path) -> Finding | None:
-    return _margin(by_budget(read_forms(folder)), TOP_K, [*LOCAL_FORMS, *GLOBAL_FORMS])
-
-
-@_claim("xst-top-k-survives-small-k", "sentences")
-def _small_k(folder: Path) -> Finding | None:
-    """At the smallest k, Top-k is the nearest to full attention."""
-    means = by_budget(read_forms(folder))
-    if FULL not in means.index or TOP_K not in means.index:
-        return None
-    full, sparse = means.loc[FULL, "full"], means.drop(columns="full").drop(index=FULL).dropna(axis=1)
-    if sparse.empty or len(sparse) < 2:
-        return None
-    smallest = min(sparse.columns)
-    lost = full - sparse[smallest]
-    others = lost.drop(TOP_K)
-    numbers = f"BLEU lost at k = {smallest}: " + ", ".join(f"{form} {less:.2f}" for form, less in lost.items())
-    return Finding(bool((others > lost[TOP_K]).all()), [float(others.min() - lost[TOP_K])], numbers)
-
-
-def _global_forms_fail(folder: Path, better: list[str]) -> Finding | None:
-    """On average over the budgets of all of them, the worst of some forms is better than Global and Random."""
-    means = by_budget(read_forms(folder)).drop(columns="full", errors="ignore")
-    better, predefined = ([form for form in forms if form in means.index] for forms in (better, GLOBAL_FORMS))
-    if not better or not predefined:
-        return None
-    mean = means.loc[[*better, *predefined]].dropna(axis=1).mean(axis=1)
-    margin = mean[better].min() - mean[predefined].max()
-    numbers = ", ".join(f"{form} {bleu:.2f}" for form, bleu in mean.items())
-    return Finding(bool(margin > 0), [float(margin)], f"{numbers} BLEU over all k")
-
-
-@_claim("xst-global-forms-fail", "sentences")
-def _sentences_local(folder: Path) -> Finding | None:
-    return _global_forms_fail(folder, [TOP_K])
-
-
-@_claim("xst-documents-local-beats-global", "documents")
-def _documents_local(folder: Path) -> Finding | None:
-    return _global_forms_fail(folder, LOCAL_FORMS)
-
-
-@_claim("xst-documents-oow-leads", "documents")
-def _oow(folder: Path) -> Finding | None:
-    return _margin(by_budget(read_forms(folder)), OOW, [*LOCAL_FORMS, *GLOBAL_FORMS, "BigBird"])
-
-
-@_claim("xst-documents-full-is-worse", "documents")
-def _full(folder: Path) -> Finding | None:
-    """Full attention is worse than Top-k OOW at its worst k."""
-    means = by_budget(read_forms(folder))
-    if FULL not in means.index or OOW not in means.index:
-        return None
-    full, worst = means.loc[FULL, "full"], means.loc[OOW].drop("full").min()
-    return Finding(bool(worst > full), [float(worst - full)], f"{OOW} at least {worst:.2f}, full {full:.2f} BLEU")
+    return Finding([cells.gain(OOW, [budget], FULL, [0]) for budget in cells.budgets(OOW)])
 
 
 def _layers(folder: Path) -> pd.DataFrame | None:
@@ -166,21 +185,21 @@ def _compared(folder: Path, measure: str, layer: Callable, sign: int, what: str)
     if wide is None or measure not in wide or wide.empty:
         return None
     rows = wide.xs(layer(wide.index.get_level_values("layer")), level="layer")[measure]
-    gain = sign * (rows[TOP_K] - rows[FULL])
-    numbers = f"{what}: k = {RECOMMENDED} {spread(rows[TOP_K])}, full {spread(rows[FULL])}"
-    return Finding(bool((gain > 0).all()), gain.tolist(), numbers)
+    words = f"{what}: k = {RECOMMENDED} {rows[TOP_K].mean():.3f}, full {rows[FULL].mean():.3f}"
+    return Finding([over_seeds(words, sign * (rows[TOP_K] - rows[FULL]), "model")])
 
 
-@_claim("est-bottom-layer-concentrates", "sentences")
-def _bottom(folder: Path) -> Finding | None:
-    return _compared(folder, "entropy", min, -1, "entropy of the bottom layer in bits")
+@_claim("est-bottom-layer-concentrates")
+def _(folder: Path) -> Finding | None:
+    """Of the eight largest weights alone, so that having no more than eight is no merit."""
+    return _compared(folder, "entropy_of_8", min, -1, "bits of the eight largest weights in the bottom layer")
 
 
-@_claim("est-top-layer-off-the-end", "sentences")
-def _top(folder: Path) -> Finding | None:
+@_claim("est-top-layer-off-the-end")
+def _(folder: Path) -> Finding | None:
     return _compared(folder, "on_the_end", max, -1, "weight on the last source token in the top layer")
 
 
-@_claim("est-top-layer-aligns", "sentences")
-def _aligned(folder: Path) -> Finding | None:
+@_claim("est-top-layer-aligns")
+def _(folder: Path) -> Finding | None:
     return _compared(folder, "aligned_words", max, 1, "words aligned by the top layer")

@@ -77,13 +77,13 @@ class _Counted:
 
 def evaluate_replaced(
     control: AttentionControl,
-    score: Callable[[], dict[str, object]],
+    score: Callable[[], tuple[dict[str, object], pd.DataFrame]],
     tally: Callable[[], Tally],
     replacements: Replacements,
     *,
     causal: bool,
     device: torch.device,
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The score of a model under every replacement, and how well it covers the gold graphs.
 
     Graphs are predicted from, and compared with the gold graphs of, the hidden states that the replacement below has already
@@ -93,20 +93,23 @@ def evaluate_replaced(
     Parameters
     ----------
     control : of the layers whose graphs are replaced
-    score : the model's score as it now attends, as columns of the table
+    score : the model's score as it now attends, as columns of the table, and a table of what it adds up from
     tally : makes an empty :class:`Tally`
     causal : whether they are the self-attention of a decoder
 
     Returns
     -------
-    A row per member and window: ``method, setting, window``, the columns of the score, those of the tally.
+    A row per member and window: ``method, setting, window``, the columns of the score, those of the tally; and the tables that
+    scores add up from, one below the other, with the same first columns.
     """
+    parts = []
 
     def row(method: str, setting: str, window: int, graph: Graph) -> dict[str, object]:
-        counted = _Counted(graph, tally())
+        counted, point = _Counted(graph, tally()), {"method": method, "setting": setting, "window": window}
         with control.restricted_to(counted):
-            scored = score()
-        return {"method": method, "setting": setting, "window": window} | scored | counted.tally.measures()
+            scored, part = score()
+        parts.append(pd.DataFrame(point, index=part.index).join(part))
+        return point | scored | counted.tally.measures()
 
     rows = [
         row("full", "{}", 0, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1)),
@@ -114,4 +117,4 @@ def evaluate_replaced(
     ]
     for member, window, graph in replacements.graphs(causal, device):
         rows.append(row(member.method, member.setting, window, graph))
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows), pd.concat(parts, ignore_index=True)

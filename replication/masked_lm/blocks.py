@@ -12,7 +12,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import PreTrainedModel
 
-from replication.masked_lm.evaluation import MaskedText, MeanTally, cross_entropy
+from replication.masked_lm.evaluation import MaskedText, MeanTally, mean_nats, sequence_losses
 from replication.masked_lm.random_blocks import RandomBlocks
 from replication.timing.clock import median_seconds
 from sparselib.blocks import ClusteredBlocks, NearestBlocks
@@ -91,24 +91,26 @@ def evaluate_blocks(
     chunks: Chunks,
     chosen: Iterator[Variant],
     batch_size: int,
-) -> pd.DataFrame:
-    """Perplexity with every layer visiting predicted blocks only, a row for each variant.
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Perplexity with every layer visiting predicted blocks only, a row for each variant; and the losses of every sequence.
 
     ``attended`` is the mean number of key blocks that a query block visits, ``density`` their share, and ``recall`` the share
     found of the gold blocks: those with an edge, by the hidden states that the missing blocks below have already changed.
     """
     blocks = chunks.count(text.inputs.shape[1])
-    rows = []
+    rows, every_loss = [], []
     for variant in tqdm(chosen, desc="blocks", unit="variant", mininterval=5):
+        point = {"block_size": chunks.size} | variant.row
         if variant.graph is None:
-            measured = {"nats": cross_entropy(model, text, batch_size), "recall": 1.0, "density": 1.0}
+            losses, measured = sequence_losses(model, text, batch_size), {"recall": 1.0, "density": 1.0}
         else:
-            measured = _evaluate(model, control, text, chunks, variant, batch_size)
-        rows.append({"block_size": chunks.size} | variant.row | measured)
+            losses, measured = _evaluate(model, control, text, chunks, variant, batch_size)
+        rows.append(point | {"nats": mean_nats(losses)} | measured)
+        every_loss.append(pd.DataFrame(point, index=losses.index).join(losses))
     table = pd.DataFrame(rows)
     table["attended"] = table["density"] * blocks
     table["perplexity"] = np.exp(table["nats"])
-    return table
+    return table, pd.concat(every_loss, ignore_index=True)
 
 
 def _evaluate(
@@ -118,7 +120,7 @@ def _evaluate(
     chunks: Chunks,
     variant: Variant,
     batch_size: int,
-) -> dict[str, float]:
+) -> tuple[pd.DataFrame, dict[str, float]]:
     tally = MeanTally()
 
     def watched(layer, q, k, lengths):
@@ -128,9 +130,9 @@ def _evaluate(
         return mask
 
     with control.visiting(watched, variant.alpha):
-        nats = cross_entropy(model, text, batch_size)
+        losses = sequence_losses(model, text, batch_size)
     means = tally.measures()
-    return {"nats": nats, "recall": means["recall"], "density": 1 - means["sparsity"]}
+    return losses, {"recall": means["recall"], "density": 1 - means["sparsity"]}
 
 
 @torch.no_grad()

@@ -39,18 +39,26 @@ def mask_text(input_ids: Tensor, tokenizer: PreTrainedTokenizerFast, mask_probab
     return MaskedText(batch["input_ids"], batch["labels"], input_ids.long())
 
 
-@torch.no_grad()
 def cross_entropy(model: PreTrainedModel, text: MaskedText, batch_size: int) -> float:
     """Mean nats per masked token; its exponential is the perplexity."""
+    return mean_nats(sequence_losses(model, text, batch_size))
+
+
+def mean_nats(losses: pd.DataFrame) -> float:
+    return losses["nats"].sum() / losses["places"].sum()
+
+
+@torch.no_grad()
+def sequence_losses(model: PreTrainedModel, text: MaskedText, batch_size: int) -> pd.DataFrame:
+    """A row per sequence: ``sequence``, its ``nats`` summed over masked tokens, and how many ``places`` these are."""
     model.eval()
-    total, count = 0.0, 0
+    found = []
     for inputs, labels in text.batches(batch_size):
-        places = int((labels != IGNORED).sum())
-        if places == 0:
-            continue
-        loss = masked_loss(model, inputs.to(model.device), labels.to(model.device))
-        total, count = total + loss.item() * places, count + places
-    return total / count
+        row = (labels != IGNORED).nonzero()[:, 0]
+        losses = masked_loss(model, inputs.to(model.device), labels.to(model.device), "none").double().cpu()
+        found.append(torch.zeros(len(inputs), dtype=torch.float64).index_add(0, row, losses))
+    nats, places = torch.cat(found).numpy(), (text.labels != IGNORED).sum(1).numpy()
+    return pd.DataFrame({"sequence": range(len(nats)), "nats": nats, "places": places})
 
 
 def baseline_cross_entropies(train_ids: Tensor, text: MaskedText, vocab_size: int) -> dict[str, float]:
@@ -111,15 +119,18 @@ class MeanTally:
 
 def evaluate_replaced(
     model: PreTrainedModel, control: AttentionControl, text: MaskedText, replacements: Replacements, batch_size: int
-) -> pd.DataFrame:
-    """Perplexity under every replacement: :func:`replication.graphs.replaced.evaluate_replaced` with ``nats``."""
-    table = replaced.evaluate_replaced(
-        control,
-        lambda: {"nats": cross_entropy(model, text, batch_size)},
-        MeanTally,
-        replacements,
-        causal=False,
-        device=model.device,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Perplexity under every replacement: :func:`replication.graphs.replaced.evaluate_replaced` with ``nats``.
+
+    The second table has the losses of each sequence, as :func:`sequence_losses` has them.
+    """
+
+    def score() -> tuple[dict[str, object], pd.DataFrame]:
+        losses = sequence_losses(model, text, batch_size)
+        return {"nats": mean_nats(losses)}, losses
+
+    table, losses = replaced.evaluate_replaced(
+        control, score, MeanTally, replacements, causal=False, device=model.device
     )
     table["perplexity"] = np.exp(table["nats"])
-    return table
+    return table, losses

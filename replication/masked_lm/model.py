@@ -85,8 +85,10 @@ def check_length(model: PreTrainedModel, length: int) -> None:
         raise ValueError(f"sequences of {length} tokens are longer than the model's {positions} positions")
 
 
-def masked_loss(model: PreTrainedModel, input_ids: Tensor, labels: Tensor, **inputs: Tensor) -> Tensor:
-    """Mean cross-entropy (nats) over the places where ``labels [B, n]`` is not -100."""
+def masked_loss(
+    model: PreTrainedModel, input_ids: Tensor, labels: Tensor, reduction: str = "mean", **inputs: Tensor
+) -> Tensor:
+    """Mean cross-entropy (nats) over the places where ``labels [B, n]`` is not -100; with ``"none"`` that of each place."""
     chosen = labels != IGNORED
     hidden = model.base_model(input_ids=input_ids, **inputs).last_hidden_state[chosen]
-    return nn.functional.cross_entropy(model.lm_head(hidden).float(), labels[chosen])
+    return nn.functional.cross_entropy(model.lm_head(hidden).float(), labels[chosen], reduction=reduction)

@@ -9,10 +9,12 @@ from replication.stages.options import Output
 
 
 def claims(
-    published: Annotated[Path, typer.Option(help="CSV: id, section, statement, value, tolerance, notebook")],
-    results: Annotated[Path, typer.Option(help="folder of a profile's results, with a folder per task")],
+    published: Annotated[
+        Path,
+        typer.Option(help="CSV: id, paper, section, statement, effect, unit, relation, threshold, premise, notebook"),
+    ],
+    results: Annotated[Path, typer.Option(help="folder of a run's results, with a folder per task and config.yaml")],
     output: Output,
-    at_paper_scale: Annotated[bool, typer.Option("--at-paper-scale", help="compare with printed numbers too")] = False,
 ) -> None:
     """Test what the papers claim on what was measured."""
     import pandas as pd
@@ -20,4 +22,4 @@ def claims(
     from replication.claims import ledger
     from replication.storage import write_table
 
-    write_table(output, ledger(pd.read_csv(published), results, at_paper_scale))
+    write_table(output, ledger(pd.read_csv(published), results))

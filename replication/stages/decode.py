@@ -8,6 +8,7 @@ from replication.stages.options import (
     BatchTokens,
     Beam,
     Centroids,
+    Counts,
     Data,
     Methods,
     Output,
@@ -36,6 +37,7 @@ def decode(
     global_tokens: Annotated[str, typer.Option(help="none or first")],
     seed: Seed,
     output: Output,
+    counts: Counts,
     batch_tokens: BatchTokens = 4000,
 ) -> None:
     """BLEU of beam search with predicted graphs in the decoder's self-attention, in all layers and heads at once."""
@@ -47,7 +49,7 @@ def decode(
     from replication.translation.evaluation import evaluate_replaced
     from replication.translation.model import load_translator
 
-    table = evaluate_replaced(
+    table, of_sentences = evaluate_replaced(
         load_translator(model, data),
         split,
         references.read_text(encoding="utf-8").splitlines()[:sentences],
@@ -64,4 +66,6 @@ def decode(
         batch_tokens,
     )
     table.insert(0, "seed", seed)
+    of_sentences.insert(0, "seed", seed)
+    write_table(counts, of_sentences)
     write_table(output, table.assign(global_tokens=global_tokens, sentences=sentences))

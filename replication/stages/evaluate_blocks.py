@@ -19,7 +19,7 @@ def evaluate_blocks(
     blocks: Blocks,
     masking: Masking,
     seed: Seeds,
-    output: Annotated[Path, typer.Option(help="folder for size<z>/evaluated/seed<n>.csv")],
+    output: Annotated[Path, typer.Option(help="folder for size<z>/evaluated/seed<n>.csv, and losses_seed<n>.parquet")],
 ) -> None:
     """Perplexity when every layer visits predicted, random or all blocks, of every size and from every seed."""
     from itertools import product
@@ -33,6 +33,9 @@ def evaluate_blocks(
     for size, one in product(block_size, seed):
         chunks = Chunks(size, blocks["pooling"])
         chosen = variants_of(network, text, chunks, blocks, students, one)
-        table = masked_lm_blocks.evaluate_blocks(network, control, text, chunks, chosen, masking["batch_size"])
-        table.insert(0, "seed", one)
-        write_table(output / f"size{size}" / "evaluated" / f"seed{one}.csv", table)
+        table, losses = masked_lm_blocks.evaluate_blocks(network, control, text, chunks, chosen, masking["batch_size"])
+        folder = output / f"size{size}" / "evaluated"
+        for columns in (table, losses):
+            columns.insert(0, "seed", one)
+        write_table(folder / f"losses_seed{one}.parquet", losses)
+        write_table(folder / f"seed{one}.csv", table)

@@ -12,7 +12,7 @@ def measure_characters(
     text: Text,
     model: Annotated[list[Path], typer.Option(help="folder of train-characters; repeat for several models")],
 ) -> None:
-    """Evaluate character models on the test text; measured.csv goes into the folder of each."""
+    """Evaluate character models on the test text; measured.csv and segments.parquet go into the folder of each."""
     import json
 
     import pandas as pd
@@ -44,4 +44,5 @@ def measure_characters(
             "training_seconds": run["train_runtime"],
             "device": run["hardware"],
         }
+        write_table(folder / "segments.parquet", measured.segments)
         write_table(folder / "measured.csv", pd.DataFrame([row]))

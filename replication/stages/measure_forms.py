@@ -33,12 +33,15 @@ def measure_forms(
     for one in cell:
         folder, own = output / one["name"], {key: one[key] for key in ("form", "budget", "seed")}
         translator = load_translator(folder / "model.safetensors", data)
-        rows = [{"tested_with": own["form"]} | measure(translator, split, expected, words, beam, batch_tokens)]
+        tested = {own["form"]: measure(translator, split, expected, words, beam, batch_tokens)}
         if own["form"] != FULL:
             with attending_fully(translator):
-                rows.append({"tested_with": FULL} | measure(translator, split, expected, words, beam, batch_tokens))
+                tested[FULL] = measure(translator, split, expected, words, beam, batch_tokens)
+        rows = [{"tested_with": form} | row for form, (row, _) in tested.items()]
+        counts = [counts.assign(tested_with=form, **own) for form, (_, counts) in tested.items()]
         concentration, (number, shown) = describe(translator, split, links, batch_tokens)
         header = {"number": number, "source_words": shown.source, "target_words": shown.target} | own
         write_tensors(folder / "map.safetensors", {"weights": shown.weights}, kind="cross-attention map", **header)
         write_table(folder / "cross_attention.csv", concentration.assign(**own))
+        write_table(folder / "sentences.parquet", pd.concat(counts, ignore_index=True))
         write_table(folder / "measured.csv", pd.DataFrame(rows).assign(**own))

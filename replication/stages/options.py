@@ -74,6 +74,7 @@ Blocks = Annotated[
 ]
 BlockSizes = Annotated[list[int], typer.Option(help="tokens per block; repeat for several sizes")]
 BlockStudents = Annotated[Path, typer.Option(help="folder of fit-blocks, with every size and seed")]
+Losses = Annotated[Path, typer.Option(help="table of the losses of every sequence")]
 
 # Translation.
 Translator = Annotated[Path, typer.Option(help="model.safetensors of a translator")]
@@ -86,6 +87,7 @@ Architecture = Annotated[dict, typer.Option(parser=json_object, help="fairseq's 
 Training = Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of training")]
 Beam = Annotated[int, typer.Option()]
 BatchTokens = Annotated[int, typer.Option()]
+Counts = Annotated[Path, typer.Option(help="table of the counts of every sentence that BLEU adds up")]
 
 # Characters.
 Text = Annotated[Path, typer.Option(help="folder of characters: train.txt, valid.txt, test.txt")]

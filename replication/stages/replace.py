@@ -7,6 +7,7 @@ import typer
 from replication.stages.loading import load_network, masked_text
 from replication.stages.options import (
     Centroids,
+    Losses,
     Masking,
     Methods,
     Model,
@@ -31,6 +32,7 @@ def replace(
     masking: Masking,
     seed: Seed,
     output: Output,
+    losses: Losses,
 ) -> None:
     """Perplexity with predicted graphs in place of the true ones, in all layers and heads at once."""
     from replication.graphs import projections
@@ -41,7 +43,7 @@ def replace(
     from replication.storage import write_table
 
     network, control, loaded = load_network(model, tokenizer)
-    table = evaluate_replaced(
+    table, of_sequences = evaluate_replaced(
         network,
         control,
         masked_text(tokens, loaded, masking),
@@ -56,4 +58,6 @@ def replace(
         masking["batch_size"],
     )
     table.insert(0, "seed", seed)
+    of_sequences.insert(0, "seed", seed)
+    write_table(losses, of_sequences)
     write_table(output, table.assign(global_tokens=global_tokens))

@@ -84,10 +84,10 @@ def describe(
 ) -> tuple[pd.DataFrame, tuple[int, WordMap]]:
     """Measures per decoder layer, means over heads, and one map to look at: the first of the shortest with enough words.
 
-    ``entropy`` (bits), ``attended`` (nonzero weights) and ``on_the_end`` (weight of the source's last token, the sentence's
-    end) are means over all target pieces; ``aligned_mass`` is the weight that a word with counterparts gives to them, and
-    ``aligned_words`` the share of these words whose largest weight, in the mean over heads, is at a counterpart; NaN
-    without ``alignments``.
+    ``entropy`` (bits), ``entropy_of_8`` (that of the eight largest weights alone), ``attended`` (nonzero weights) and
+    ``on_the_end`` (weight of the source's last token, the sentence's end) are means over all target pieces; ``aligned_mass`` is
+    the weight that a word with counterparts gives to them, and ``aligned_words`` the share of these words whose largest weight,
+    in the mean over heads, is at a counterpart; NaN without ``alignments``.
 
     Parameters
     ----------
@@ -101,12 +101,14 @@ def describe(
     pairs = len(translator.dataset(split))
     if alignments is not None and len(alignments) != pairs:
         raise ValueError(f"{len(alignments)} alignments for {pairs} pairs of {split}")
-    entropy, nonzero, end, rows, mass, found, words = 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0
+    entropy, of_8, nonzero, end, rows, mass, found, words = 0.0, 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0
     shown: tuple[int, WordMap] | None = None
     for number, of_words, weights in word_maps(translator, split, batch_tokens):
         if shown is None or _preference(number, of_words) < _preference(*shown):
             shown = number, of_words
-        entropy = entropy + torch.special.entr(weights).sum(-1).mean(1).sum(1) / torch.log(torch.tensor(2.0))
+        entropy = entropy + _bits(weights)
+        largest = weights.topk(min(8, weights.shape[-1])).values
+        of_8 = of_8 + _bits(largest / largest.sum(-1, keepdim=True))
         nonzero = nonzero + (weights > 0).sum(-1).double().mean(1).sum(1)
         end = end + weights[..., -1].mean(1).sum(1)
         rows += weights.shape[2]
@@ -121,10 +123,16 @@ def describe(
             words += int(linked.sum())
     layers = translator.decoder.layers
     nothing = torch.full((layers,), torch.nan)
-    table = {"layer": range(layers), "entropy": entropy / rows, "attended": nonzero / rows, "on_the_end": end / rows}
+    table = {"layer": range(layers), "entropy": entropy / rows, "entropy_of_8": of_8 / rows}
+    table |= {"attended": nonzero / rows, "on_the_end": end / rows}
     table |= {"aligned_mass": mass / words if words else nothing, "aligned_words": found / words if words else nothing}
     columns = {name: values.tolist() if isinstance(values, Tensor) else values for name, values in table.items()}
     return pd.DataFrame(columns), shown
+
+
+def _bits(weights: Tensor) -> Tensor:
+    """Entropy of rows ``[layers, H, T, S]``, mean over heads, summed over rows: ``[layers]``."""
+    return torch.special.entr(weights).sum(-1).mean(1).sum(1) / torch.log(torch.tensor(2.0))
 
 
 def _preference(number: int, word_map: WordMap) -> tuple[bool, int, int]:

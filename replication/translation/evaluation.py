@@ -9,6 +9,7 @@ from sacrebleu.metrics import BLEU
 from torch import Tensor
 from tqdm import tqdm
 
+from replication.bleu import COUNTS
 from replication.corpora.subwords import detokenizer, join_pieces
 from replication.graphs import replaced
 from replication.graphs.replaced import Replacements
@@ -29,6 +30,15 @@ def score(hypotheses: list[str], references: list[str]) -> tuple[float, str]:
     metric = BLEU(force=True)  # no warning about text whose words are set apart: it is so on both sides
     value = metric.corpus_score(hypotheses, [references]).score
     return value, str(metric.get_signature())
+
+
+def sentence_counts(hypotheses: list[str], references: list[str]) -> pd.DataFrame:
+    """A row per sentence: its number as ``sentence``, and what corpus BLEU adds up, :data:`replication.bleu.COUNTS`."""
+    metric, rows = BLEU(force=True, effective_order=True), []
+    for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True)):
+        found = metric.sentence_score(hypothesis, [reference])
+        rows.append([number, found.sys_len, found.ref_len, *found.counts, *found.totals])
+    return pd.DataFrame(rows, columns=["sentence", *COUNTS])
 
 
 def to_text(pieces: list[str], words: str, language: str) -> list[str]:
@@ -116,18 +126,18 @@ def evaluate_replaced(
     replacements: Replacements,
     beam: int,
     batch_tokens: int,
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """BLEU of beam search under every replacement: :func:`replication.graphs.replaced.evaluate_replaced` with ``bleu``.
 
     The first sentences of the split, as many as there are references. Sparsity and recall are over all pairs that beam search
-    looked at.
+    looked at. The second table has the :func:`sentence_counts`.
     """
     language = translator.task.cfg.target_lang
 
-    def bleu_of_translations() -> dict[str, object]:
-        pieces = translator.translate(split, len(references), beam, batch_tokens)
-        bleu, signature = score(to_text(pieces, words, language), references)
-        return {"bleu": bleu, "signature": signature}
+    def bleu_of_translations() -> tuple[dict[str, object], pd.DataFrame]:
+        text = to_text(translator.translate(split, len(references), beam, batch_tokens), words, language)
+        bleu, signature = score(text, references)
+        return {"bleu": bleu, "signature": signature}, sentence_counts(text, references)
 
     return replaced.evaluate_replaced(
         translator.decoder, bleu_of_translations, PooledTally, replacements, causal=True, device=translator.device

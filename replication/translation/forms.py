@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+import pandas as pd
 import torch
 from torch import Tensor
 
-from replication.translation.evaluation import score, to_text
+from replication.translation.evaluation import score, sentence_counts, to_text
 from replication.translation.model import Translator
 from sparselib.forms import form
 from sparselib.integrations.control import LayerCall
@@ -41,14 +42,17 @@ def attending_fully(translator: Translator) -> Iterator[None]:
 
 def measure(
     translator: Translator, split: str, references: list[str], words: str, beam: int, batch_tokens: int
-) -> dict[str, object]:
-    """BLEU of beam search over a whole split, and how many positions a query attends to, as ``attended_<place>``."""
+) -> tuple[dict[str, object], pd.DataFrame]:
+    """BLEU of beam search over a whole split, and how many positions a query attends to, as ``attended_<place>``.
+
+    The table has the counts of every sentence that BLEU adds up.
+    """
     pieces = translator.translate(split, len(references), beam, batch_tokens)
-    bleu, signature = score(to_text(pieces, words, translator.task.cfg.target_lang), references)
+    text = to_text(pieces, words, translator.task.cfg.target_lang)
+    bleu, signature = score(text, references)
     counts = attended(translator, split, batch_tokens)
-    return {"sentences": len(references), "beam": beam, "bleu": bleu, "signature": signature} | {
-        f"attended_{place}": count for place, count in counts.items()
-    }
+    row = {"sentences": len(references), "beam": beam, "bleu": bleu, "signature": signature}
+    return row | {f"attended_{place}": count for place, count in counts.items()}, sentence_counts(text, references)
 
 
 @torch.no_grad()

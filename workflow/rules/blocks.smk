@@ -52,6 +52,11 @@ rule evaluate_blocks:
         tables=expand(
             f"{SIZE}/evaluated/seed{{seed}}.csv", size=BLOCKS["sizes"], seed=SEEDS
         ),
+        losses=expand(
+            f"{SIZE}/evaluated/losses_seed{{seed}}.parquet",
+            size=BLOCKS["sizes"],
+            seed=SEEDS,
+        ),
     log:
         f"{RESULTS}/logs/masked_lm/blocks/evaluate.log",
     resources:
@@ -104,6 +109,9 @@ BLOCK_TABLES = expand(
     size=BLOCKS["sizes"],
     seed=SEEDS,
 )
+BLOCK_LOSSES = expand(
+    rules.evaluate_blocks.output.losses, size=BLOCKS["sizes"], seed=SEEDS
+)
 FIGURES["sparsefinder/fig07_efficient"] = BLOCK_TABLES
 FIGURES["sparsefinder/fig13_efficient_blocks"] = BLOCK_TABLES
-MEASURED += BLOCK_TABLES
+MEASURED += BLOCK_TABLES + BLOCK_LOSSES

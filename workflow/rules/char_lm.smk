@@ -94,9 +94,10 @@ rule measure_characters:
         ),
     output:
         expand(
-            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/measured.csv",
+            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{{table}}",
             model=CHAR_LM["models"],
             seed=CHAR_LM["seeds"],
+            table=["measured.csv", "segments.parquet"],
             allow_missing=True,
         ),
     log:
@@ -123,14 +124,14 @@ rule character_baselines:
         "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} > {log} 2>&1"
 
 
-CHARACTER_LOGS, CHARACTER_TABLES = (
+CHARACTER_LOGS, CHARACTER_TABLES, SEGMENTS = (
     expand(
-        f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{name}.csv",
+        f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{name}",
         corpus=CHAR_LM["corpora"],
         model=CHAR_LM["models"],
         seed=CHAR_LM["seeds"],
     )
-    for name in ("log", "measured")
+    for name in ("log.csv", "measured.csv", "segments.parquet")
 )
 TEXTS = expand(
     [f"{CHARACTERS}/baselines.csv", f"{CHARACTERS}/text/corpus.json"],
@@ -150,4 +151,4 @@ TABLES["explicit_sparse/table23_characters"] = [
     *CHARACTER_TABLES,
     "config/published/extremely_sparse_table3.csv",
 ]
-MEASURED += CHARACTER_LOGS + CHARACTER_TABLES
+MEASURED += CHARACTER_LOGS + CHARACTER_TABLES + SEGMENTS

@@ -1,10 +1,26 @@
 """What the papers claim, tested on what was measured."""
 
 
+rule configuration:
+    input:
+        code=closure("configuration"),
+    output:
+        f"{RESULTS}/config.yaml",
+    log:
+        f"{RESULTS}/logs/configuration.log",
+    params:
+        settings=json.dumps(config),
+    message:
+        "Write down the configuration"
+    shell:
+        "replicate configuration --settings {params.settings:q} --output {output} > {log} 2>&1"
+
+
 rule claims:
     input:
         code=closure("claims"),
         claims="config/published/claims.csv",
+        configuration=rules.configuration.output,
         data=MEASURED,
     output:
         report(
@@ -14,12 +30,14 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
-    params:
-        scale="--at-paper-scale" if PROFILE == "paper" else "",
     message:
         "Test the claims of the papers"
     shell:
-        "replicate claims --published {input.claims} --results $(dirname {output}) {params.scale} --output {output} > {log} 2>&1"
+        "replicate claims --published {input.claims} --results $(dirname {output}) --output {output} > {log} 2>&1"
 
 
-TABLES["claims"] = [f"{RESULTS}/claims.csv"]
+TABLES["claims"] = [
+    f"{RESULTS}/claims.csv",
+    "config/published/claims.csv",
+    *collect("reported/{run}/claims.csv", run=REPORTED),
+]

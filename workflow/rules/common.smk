@@ -11,6 +11,8 @@ PROFILE = config["profile"]
 RESULTS = f"results/{PROFILE}"
 MASKED_LM = f"{RESULTS}/masked_lm"
 TRANSLATION = f"{RESULTS}/translation"
+# Runs whose tables are kept, each with its ledger.
+REPORTED = sorted(path.parent.name for path in Path("reported").glob("*/claims.csv"))
 SEEDS = config["student_seeds"]
 SPLITS = ["train", "valid"]
 PAIRS = list(config["translation"]["corpus"]) if "translation" in config else []

@@ -5,7 +5,12 @@ FORM_DATA = f"{RESULTS}/forms/{{unit}}/{{source}}-{{target}}"
 FORM_LOGS = f"{RESULTS}/logs/forms/{{unit}}/{{source}}-{{target}}"
 
 
-FORM_MEASURES = ["measured.csv", "cross_attention.csv", "map.safetensors"]
+FORM_MEASURES = [
+    "measured.csv",
+    "sentences.parquet",
+    "cross_attention.csv",
+    "map.safetensors",
+]
 
 
 wildcard_constraints:
@@ -139,10 +144,10 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
 
 FORM_MEASURED = {
     unit: [
-        f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}.csv"
+        f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}"
         for one, section, pair, number, cells in form_jobs(FORMS)
         for cell in cells
-        for table in ("measured", "cross_attention")
+        for table in ("measured.csv", "sentences.parquet", "cross_attention.csv")
         if one == unit
     ]
     for unit in FORMS

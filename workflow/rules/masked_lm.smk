@@ -118,7 +118,8 @@ rule replace:
         projections=f"{MASKED_LM}/projections/seed{{seed}}",
         centroids=f"{MASKED_LM}/centroids/seed{{seed}}",
     output:
-        f"{MASKED_LM}/replaced/seed{{seed}}.csv",
+        table=f"{MASKED_LM}/replaced/seed{{seed}}.csv",
+        losses=f"{MASKED_LM}/replaced/losses_seed{{seed}}.parquet",
     log:
         f"{RESULTS}/logs/masked_lm/replace/seed{{seed}}.log",
     resources:
@@ -134,7 +135,7 @@ rule replace:
         "replicate replace --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --tokens {input.tokens}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens}"
-        " --masking {params.masking:q} --seed {wildcards.seed} --output {output} > {log} 2>&1"
+        " --masking {params.masking:q} --seed {wildcards.seed} --output {output.table} --losses {output.losses} > {log} 2>&1"
 
 
 SWEEPS = measured("masked_lm", "sweep/seed{seed}.parquet")
@@ -155,7 +156,10 @@ FIGURES["sparsefinder/fig01_method"] = SENTENCES
 FIGURES["sparsefinder/fig04_tradeoff"] = SWEEPS + REPLACED
 FIGURES["sparsefinder/fig10_heads"] = SWEEPS
 TABLES["sparsefinder/tables_masked_lm"] = SWEEPS + GRAPHS + TRAINING
-MEASURED += SWEEPS + REPLACED
+MEASURED += (
+    SWEEPS + REPLACED + measured("masked_lm", "replaced/losses_seed{seed}.parquet")
+)
+MEASURED += [f"{MASKED_LM}/perplexity.csv"]
 
 
 include: "analysis.smk"

@@ -196,7 +196,8 @@ rule decode:
         projections=f"{PAIR}/projections/seed{{seed}}",
         centroids=f"{PAIR}/centroids/seed{{seed}}",
     output:
-        f"{PAIR}/replaced/seed{{seed}}.csv",
+        table=f"{PAIR}/replaced/seed{{seed}}.csv",
+        counts=f"{PAIR}/replaced/sentences_seed{{seed}}.parquet",
     log:
         f"{MT_LOGS}/decode_seed{{seed}}.log",
     resources:
@@ -215,7 +216,7 @@ rule decode:
         " --sentences {params.sentences} --beam {params.beam} --words {params.words}"
         " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens} --seed {wildcards.seed}"
-        " --output {output} > {log} 2>&1"
+        " --output {output.table} --counts {output.counts} > {log} 2>&1"
 
 
 rule bleu:
@@ -257,6 +258,8 @@ EVERY_PAIR = [path for paths in OF_PAIR.values() for path in paths]
 FIGURES["sparsefinder/fig02_translation"] = EVERY_PAIR
 TABLES["sparsefinder/tables_translation"] = EVERY_PAIR
 MEASURED += EVERY_PAIR
+for pair in PAIRS:
+    MEASURED += measured(f"translation/{pair}", "replaced/sentences_seed{seed}.parquet")
 
 # Of one pair each: the notebook, and what it is told.
 for figure, template, told in (

@@ -161,6 +161,10 @@ def test_training_leaves_a_model_its_log_and_what_it_measures(text, tmp_path, se
                                "attended_positions", *spans, "training_seconds", "device"]  # fmt: skip
     test = (text / "test.txt").read_bytes()
     assert row["characters"] == len(test) - 1
+    segments = pd.read_parquet(tmp_path / "segments.parquet")
+    assert segments["characters"].sum() == len(test) - 1
+    assert segments["bits"].sum() / segments["characters"].sum() == pytest.approx(row["bits_per_character"])
+    assert segments["characters"].max() == RECIPE["length"]
     assert row["parameters"] == sum(parameter.numel() for parameter in model.parameters())
     assert row["memory_length"] == model.memory_length
     assert 0 < row["attended_positions"] <= settings.get("top_k", 16)

@@ -39,7 +39,8 @@ def chosen(model, seed=0, chunks=CHUNKS):
 @pytest.fixture(scope="module")
 def table(setting):
     model, control, text = setting
-    return evaluate_blocks(model, control, text, CHUNKS, chosen(model), 4).set_index(POINT)
+    found, _ = evaluate_blocks(model, control, text, CHUNKS, chosen(model), 4)
+    return found.set_index(POINT)
 
 
 def test_every_method_is_there_at_every_k_that_leaves_a_choice(table):

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 pytest.importorskip("sparselib.integrations.fairseq")
+from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import open_graphs
@@ -160,7 +161,12 @@ def test_no_sentence_is_long_enough(translator, tmp_path):
 
 def test_the_gold_graph_gives_the_models_own_bleu(data, translator):
     nothing = Replacements([], [], [], [0], "first", 0)
-    table = evaluate_replaced(translator, "test", references(data), "spaces", nothing, 3, 500).set_index("method")
+    table, counts = evaluate_replaced(translator, "test", references(data), "spaces", nothing, 3, 500)
+    for method, of_method in counts.groupby("method"):
+        bleu = table.loc[table["method"] == method, "bleu"].item()
+        assert corpus_bleu(of_method[COUNTS].to_numpy(float).sum(0)) == pytest.approx(bleu, abs=1e-9)
+    assert (counts["sentence"].value_counts() == 2).all()
+    table = table.set_index("method")
     assert table.loc["gold graph", "bleu"] == table.loc["full", "bleu"]
     assert table.loc["full", "sparsity"] == 0
     assert table.loc["gold graph", "sparsity"] == pytest.approx(table.loc["full", "gold_sparsity"])

@@ -9,6 +9,7 @@ import torch
 from typer.testing import CliRunner
 
 pytest.importorskip("sparselib.integrations.fairseq")
+from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
 from replication.stages import app
 from replication.storage import read_header, read_tensors
@@ -83,7 +84,8 @@ def test_attended_positions_are_counted_for_real_queries_only(translator):
 
 def test_measuring_names_what_it_counted(data, translator):
     references = (data / "corpus" / "test.xx").read_text().splitlines()
-    measured = measure(translator, "test", references, "spaces", 2, 100)
+    measured, counts = measure(translator, "test", references, "spaces", 2, 100)
+    assert corpus_bleu(counts[COUNTS].to_numpy(float).sum(0)) == pytest.approx(measured["bleu"])
     assert measured["sentences"] == PAIRS
     assert 0 <= measured["bleu"] <= 100
     assert {"attended_encoder", "attended_decoder", "attended_cross", "signature", "beam"} <= measured.keys()
@@ -140,6 +142,20 @@ def test_measures_of_cross_attention_follow_a_loop(translator):
     assert shown.weights.shape == (2, 2, len(shown.target), len(shown.source))
 
 
+def test_the_entropy_of_the_eight_largest_weights_leaves_the_others_out(translator):
+    with attending_fully(translator):
+        table, _ = describe(translator, "test", None, 60)
+        rows = [row for _, _, pieces in word_maps(translator, "test", 60) for row in pieces[1].flatten(0, 1)]
+    entropy = []
+    for row in rows:
+        kept = row.sort(descending=True).values[:8]
+        kept = kept / kept.sum()
+        entropy.append(-(kept * kept.log2()).sum().item())
+    assert max(len(row) for row in rows) > 8
+    assert table.loc[1, "entropy_of_8"] == pytest.approx(sum(entropy) / len(entropy), abs=1e-5)
+    assert table.loc[1, "entropy_of_8"] < table.loc[1, "entropy"]
+
+
 def first(item):
     return item[0]
 
@@ -186,6 +202,10 @@ def test_the_stages_from_the_grammar_to_the_tables(tmp_path):
     pd.testing.assert_frame_equal(measured["first"], measured["again"], check_exact=True)
     models = [read_tensors(output / name / "model.safetensors", kind="translator") for name in ("first", "again")]
     assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])
+    counts = pd.read_parquet(output / "first/sentences.parquet")
+    for tested_with, of_test in counts.groupby("tested_with"):
+        bleu = measured["first"].set_index("tested_with").loc[tested_with, "bleu"]
+        assert corpus_bleu(of_test[COUNTS].to_numpy(float).sum(0)) == pytest.approx(bleu)
     cross = pd.read_csv(output / "first/cross_attention.csv")
     assert cross["layer"].tolist() == [0, 1]
     assert cross["aligned_words"].between(0, 1).all()

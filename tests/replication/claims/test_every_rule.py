@@ -1,0 +1,104 @@
+"""Every rule, on tables made so that its claim holds, fails or cannot be decided."""
+
+import re
+
+import pytest
+from made import CONFIGURATION, MADE
+from worlds import CLAIMS, judged, judged_alone
+
+from replication.claims.premises import parse
+
+#: How far from the threshold effects are made, in the claim's unit; a tenth of it is their spread over seeds.
+STEPS = {"nats": 0.5, "bits": 0.1, "of the bits": 0.1, "times": 0.5, "": 0.3, "of all pairs": 0.002, "of d / r": 0.1}
+STEPS |= {
+    "bits or share": 0.1,
+    "in n": 0.1,
+    "of the span": 0.05,
+    "of the weight": 0.1,
+    "of the words": 0.1,
+    "points": 3.0,
+    "of perplexity": 0.1,
+}
+#: Claims of which nothing is repeated: their rules decide by one number.
+SINGLE = {
+    "sparse-consistency", "mlm-distance-saves", "mlm-gold-sparsity", "mlm-perplexity", "mlm-cluster-of-verbs-and-nouns",
+    "blocks-two-are-faster-than-22-of-bigbird", "blocks-bigbird-is-faster", "blocks-faster-than-full-entmax",
+    "mt-sparse-consistency", "mt-bleu-en-de", "mt-bleu-en-fr", "clm-bits-enwik8", "clm-bits-text8",
+    "fac-reach", "fac-edges", "fac-combining-heads", "est-speed-inference-sparsemax", "est-speed-inference-entmax-alpha",
+    "est-speed-training-sparsemax", "est-speed-bleu",
+}  # fmt: skip
+#: A rule with a threshold that nothing is below.
+EXACT = {
+    "mt-sparse-consistency": (0.0, 0.1),
+    "sparse-consistency": (0.0, 1e-4),
+    "fac-reach": (3.0, 4.0),
+    "fac-combining-heads": (100.0, 99.0),
+}
+#: Effects that made tables come close to only.
+ROUGH = {"mt-recall-and-bleu-agree": 0.15, "mlm-distance-saves": 0.005}
+
+
+def test_every_claim_has_a_made_world():
+    assert set(MADE) == set(CLAIMS.index)
+
+
+def target(claim: str, verdict: str) -> list[float]:
+    """The effect of each of three seeds with which the claim gets this verdict."""
+    row = CLAIMS.loc[claim]
+    if claim in EXACT:
+        return [EXACT[claim][verdict == "fails"]]
+    step = STEPS.get(row["unit"], 1.0)
+    if claim in ("clm-bits-enwik8", "clm-bits-text8"):
+        step = 0.005
+    if "mt-bleu-en" in claim:
+        step = 0.2
+    if verdict == "undecided":
+        return [row["threshold"] + step * part for part in (-0.9, 0.1, 1.0)]
+    side = 1 if (row["relation"] == ">=") == (verdict == "holds") else -1
+    return [row["threshold"] + side * step * (1 + 0.1 * part) for part in (-1, 0, 1)]
+
+
+@pytest.mark.parametrize("verdict", ["holds", "fails", "undecided"])
+@pytest.mark.parametrize("claim", MADE)
+def test_the_verdict_is_what_the_tables_were_made_for(tmp_path, claim, verdict):
+    if verdict == "undecided" and claim in SINGLE:
+        pytest.skip("one number decides")
+    values = target(claim, verdict)
+    row = judged_alone(tmp_path, {"config.yaml": CONFIGURATION} | MADE[claim](values), claim)
+    assert row["verdict"] == verdict, row
+    wanted = values[0] if claim in SINGLE and "clm-bits" not in claim else sum(values) / len(values)
+    assert row["effect"] == pytest.approx(wanted, abs=ROUGH.get(claim, 1e-5 + 1e-4 * abs(wanted)))
+    assert (row["interval"] == "") == (claim in SINGLE)
+    assert row["n"].endswith("point estimate") == (claim in SINGLE)
+
+
+@pytest.mark.parametrize("claim", [name for name in MADE if CLAIMS.loc[name, "premise"]])
+def test_a_premise_that_is_not_met_makes_it_incomparable(tmp_path, claim, monkeypatch):
+    """Each condition in turn is measured just beyond its number."""
+    from replication.claims import TASKS, premises
+
+    (task,) = (task for task, tests in TASKS.items() if claim in tests)
+    tables = {"config.yaml": CONFIGURATION} | MADE[claim](target(claim, "holds"))
+    for condition in parse(CLAIMS.loc[claim, "premise"]):
+        beyond = condition.number * (0.99 if condition.relation == ">=" else 1.01)
+        with monkeypatch.context() as patched:
+            patched.setitem(premises.MEASURES[task], condition.name, lambda folder, value=beyond: {"here": value})
+            row = judged_alone(tmp_path, tables, claim)
+        assert row["verdict"] == "not comparable"
+        assert f"({beyond:.3g} in here)" in row["premise"]
+
+
+def test_without_tables_everything_is_untested(tmp_path):
+    table = judged(tmp_path, {})
+    assert (table["verdict"] == "untested").all()
+    assert table["effect"].isna().all()
+
+
+@pytest.mark.parametrize("claim", MADE)
+def test_without_one_kind_of_its_tables_a_claim_is_not_judged_or_did_not_need_it(tmp_path, claim):
+    tables = {"config.yaml": CONFIGURATION} | MADE[claim](target(claim, "holds")[:1])
+    kind = {name: re.sub(r"seed\d+|enwik8|text8|en-de|en-fr", "*", name) for name in tables}
+    for number, left_out in enumerate(sorted(set(kind.values()))):
+        rest = {name: table for name, table in tables.items() if kind[name] != left_out}
+        row = judged_alone(tmp_path / str(number), rest, claim)
+        assert row["verdict"] in ("holds", "not comparable", "untested"), (left_out, row)

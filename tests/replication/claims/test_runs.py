@@ -1,0 +1,36 @@
+"""All runs side by side."""
+
+import pandas as pd
+import pytest
+from worlds import ALL_CLAIMS
+
+from replication.claims.runs import counts, ledgers, side_by_side
+
+
+@pytest.fixture
+def root(tmp_path):
+    for name, verdict in {"results/small": "fails", "reported/papers": "holds", "reported/zeta": "untested"}.items():
+        run = pd.DataFrame({"id": ALL_CLAIMS["id"][::-1], "verdict": verdict, "effect": -0.12345})
+        if verdict == "untested":
+            run["effect"] = None
+        (tmp_path / name).mkdir(parents=True)
+        run.to_csv(tmp_path / name / "claims.csv", index=False)
+    return tmp_path
+
+
+def test_the_profile_comes_first_and_the_papers_last(root):
+    assert list(ledgers(root, "small")) == ["small", "zeta", "papers"]
+
+
+def test_a_cell_has_verdict_and_effect_and_nothing_where_it_is_untested(root):
+    table = side_by_side(ALL_CLAIMS, ledgers(root, "small"))
+    assert table.index.tolist() == ALL_CLAIMS["id"].tolist()
+    assert table[["small", "zeta", "papers"]].drop_duplicates().to_numpy().tolist() == [
+        ["fails (-0.123)", "", "holds (-0.123)"]
+    ]
+    assert table.loc["sparse-consistency", "claim"].endswith("](sparsefinder/fig04_tradeoff.ipynb)")
+
+
+def test_counts_are_of_every_verdict(root):
+    table = counts(ledgers(root, "small"))
+    assert table.loc["small"].to_dict() == {"fails": len(ALL_CLAIMS), "holds": 0, "untested": 0}
