@@ -26,10 +26,11 @@ rule parallel_corpus:
     params:
         corpus=lambda wildcards: corpus_of(MT, wildcards),
         splits="--split train --split valid --split test",
+        blocks=f"--block-words {MT['block_words']}" if "block_words" in MT else "",
     message:
         "Write or read sentences in {wildcards.source} and {wildcards.target}"
     shell:
-        "replicate parallel-corpus --source {params.corpus:q} {params.splits} --language {wildcards.source}"
+        "replicate parallel-corpus --source {params.corpus:q} {params.splits} {params.blocks} --language {wildcards.source}"
         " --language {wildcards.target} --output $(dirname {output.train[0]}) > {log} 2>&1"
 
 
@@ -99,6 +100,7 @@ if FIRST:
         params:
             corpus=lambda wildcards: corpus_of(FIRST, wildcards),
             splits="--split train --split valid",
+            blocks="",
         message:
             "Write or read sentences in {wildcards.source} and {wildcards.target} for the first training"
 
