@@ -49,7 +49,7 @@ COLUMNS = {
     "blocks.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats", "recall", "density", "attended",
                    "perplexity"],
     "timed.csv": ["block_size", "method", "count", "clusters", "alpha", "prediction_seconds", "attention_seconds",
-                  "model_seconds", "batch_size", "length", "repeats", "device", "threads"],
+                  "model_seconds", "model_repeats", "batch_size", "length", "repeats", "device", "threads"],
     "perplexity.csv": ["corpus", "model", "nats", "masked_tokens", "perplexity"],
 }  # fmt: skip
 LAYERS = ("00", "01")
