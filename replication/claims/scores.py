@@ -7,7 +7,6 @@ where no score of single sequences was kept). Scores on the same sequences share
 from functools import cache
 
 import numpy as np
-from scipy.special import stdtrit
 
 from replication.bleu import corpus_bleu
 from replication.claims.finding import Effect
@@ -60,6 +59,8 @@ def interval_over_seeds(values: np.ndarray) -> tuple[float, float] | None:
     """Student's 95 % interval of a mean ``[seeds]``; None of a single seed."""
     if len(values) < 2:
         return None
+    from scipy.special import stdtrit  # late: not all who read a ledger need it
+
     half = stdtrit(len(values) - 1, TAILS[1] / 100) * np.std(values, ddof=1) / np.sqrt(len(values))
     return float(values.mean() - half), float(values.mean() + half)
 
@@ -67,6 +68,11 @@ def interval_over_seeds(values: np.ndarray) -> tuple[float, float] | None:
 def plain(what: str, value: float, n: str) -> Effect:
     """A number that nothing was repeated for."""
     return Effect(what, float(value), None, n)
+
+
+def repeats(cell: str) -> np.ndarray:
+    """Measurements of one kind that stand in one cell of a table, separated by spaces."""
+    return np.array(str(cell).split(), float)
 
 
 def over_seeds(what: str, values, over: str = "student seed") -> Effect:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from transformers import PreTrainedModel
 
 from replication.masked_lm.evaluation import MaskedText, MeanTally, mean_nats, sequence_losses
 from replication.masked_lm.random_blocks import RandomBlocks
-from replication.timing.clock import median_seconds
+from replication.timing.clock import repeated_seconds
 from sparselib.blocks import ClusteredBlocks, NearestBlocks
 from sparselib.blocks.chunks import Chunks
 from sparselib.blocks.fixed import MOST_FIXED_BLOCKS
@@ -147,8 +148,8 @@ def time_blocks(
     """Seconds per sequence of one batch ``[B, n]``, a row for each variant: medians of ``repeats`` rounds after one to warm up.
 
     ``prediction_seconds`` and ``attention_seconds`` are those of all layers, on the queries and keys of the model as it is;
-    ``model_seconds`` those of a whole forward pass, prediction included. ``full-kernel`` is the kernel visiting every block: on
-    some machines it is a faster full model than ``full``.
+    ``model_seconds`` those of a whole forward pass, prediction included, and ``model_repeats`` what these are the median of.
+    ``full-kernel`` is the kernel visiting every block: on some machines it is a faster full model than ``full``.
     """
     model.eval()
     inputs = inputs.to(model.device)
@@ -160,10 +161,12 @@ def time_blocks(
         works[number, "prediction_seconds"] = partial(_predict, variant, layers)
         works[number, "attention_seconds"] = partial(_attend, variant, layers, _predict(variant, layers))
         works[number, "model_seconds"] = partial(_run, variant, model, control, inputs)
-    seconds = median_seconds(works, repeats, model.device.type)
+    seconds = repeated_seconds(works, repeats, model.device.type)
     rows = [{"block_size": chunks.size} | variant.row for variant in chosen]
     for (number, part), lasting in seconds.items():
-        rows[number][part] = lasting / len(inputs)
+        rows[number][part] = median(lasting) / len(inputs)
+        if part == "model_seconds":
+            rows[number]["model_repeats"] = " ".join(f"{one / len(inputs):.6g}" for one in lasting)
     return pd.DataFrame(rows)
 
 

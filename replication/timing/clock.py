@@ -29,7 +29,12 @@ def run(attend: Attend, inputs: list[Tensor], backward: bool) -> None:
 
 
 def median_seconds(runs: dict[object, Callable[[], None]], repeats: int, device: str) -> dict[object, float]:
-    """Median time of each run, after one that does not count; in turn, so that a disturbance hits all alike."""
+    """Median of the :func:`repeated_seconds` of each run."""
+    return {name: median(found) for name, found in repeated_seconds(runs, repeats, device).items()}
+
+
+def repeated_seconds(runs: dict[object, Callable[[], None]], repeats: int, device: str) -> dict[object, list[float]]:
+    """Times of each run, after one that does not count; in turn, so that a disturbance hits all alike."""
     times: dict[object, list[float]] = {name: [] for name in runs}
     for _ in range(1 + repeats):
         for name, one in runs.items():
@@ -38,7 +43,7 @@ def median_seconds(runs: dict[object, Callable[[], None]], repeats: int, device:
             one()
             _synchronise(device)
             times[name].append(time.perf_counter() - start)
-    return {name: median(found[1:]) for name, found in times.items()}
+    return {name: found[1:] for name, found in times.items()}
 
 
 def _synchronise(device: str) -> None:

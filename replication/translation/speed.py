@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import pandas as pd
 import torch
 from fairseq.trainer import Trainer
 
-from replication.timing.clock import median_seconds
+from replication.timing.clock import median_seconds, repeated_seconds
 from replication.translation.contenders import CONTENDERS, SOFTMAX, TOP_K, Contender
 from replication.translation.evaluation import score, to_text
 from replication.translation.model import Translator, load_translator
@@ -45,8 +46,9 @@ def measure(
     -------
     table
         A row per contender: ``contender, implementation, updates, train_tokens_per_second, decode_tokens_per_second,
-        normalizer_seconds, bleu, attended`` (mean number of keys with a weight above 0), ``decoded_tokens``, and the speeds
-        relative to softmax, ``train_relative, decode_relative, normalizer_relative``.
+        train_repeats, decode_repeats`` (what these are the medians of), ``normalizer_seconds, bleu, attended`` (mean number of
+        keys with a weight above 0), ``decoded_tokens``, and the speeds relative to softmax, ``train_relative, decode_relative,
+        normalizer_relative``.
     details
         ``pair``, ``top_k``, ``device``, ``threads``, BLEU's ``signature``, and the learned ``alphas`` by implementation, place,
         layer and head.
@@ -73,14 +75,14 @@ def measure(
 
         return run
 
-    seconds = median_seconds({contender: decoding(contender) for contender in CONTENDERS}, repeats, device)
+    seconds = repeated_seconds({contender: decoding(contender) for contender in CONTENDERS}, repeats, device)
     alone = median_seconds(normalizer_runs(translators, translators[SOFTMAX], "test", batch), repeats, device)
     kept = {contender: attended(translator, "test", batch) for contender, translator in translators.items()}
     alphas = {contender.implementation: learned_alphas(translator) for contender, translator in translators.items()
               if contender.name == "entmax_alpha"}  # fmt: skip
     # The last, as it changes the models.
     runs, trained_tokens = update_runs(paths, data)
-    update = median_seconds(runs, repeats, device)
+    update = repeated_seconds(runs, repeats, device)
     rows = []
     for contender, pieces in hypotheses.items():
         tokens = sum(len(line.split()) + 1 for line in pieces)
@@ -90,8 +92,10 @@ def measure(
                 "contender": contender.name,
                 "implementation": contender.implementation,
                 "updates": options.optimization.max_update,
-                "train_tokens_per_second": trained_tokens / update[contender],
-                "decode_tokens_per_second": tokens / seconds[contender],
+                "train_tokens_per_second": trained_tokens / median(update[contender]),
+                "decode_tokens_per_second": tokens / median(seconds[contender]),
+                "train_repeats": " ".join(f"{trained_tokens / one:.6g}" for one in update[contender]),
+                "decode_repeats": " ".join(f"{tokens / one:.6g}" for one in seconds[contender]),
                 "normalizer_seconds": alone[contender],
                 "bleu": bleu,
                 "attended": kept[contender],

@@ -50,7 +50,8 @@ COLUMNS = {
     "blocks/size2/evaluated/seed1.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats", "recall",
                                          "density", "attended", "perplexity"],
     "blocks/size2/timed.csv": ["block_size", "method", "count", "clusters", "alpha", "prediction_seconds",
-                               "attention_seconds", "model_seconds", "batch_size", "length", "repeats", "device", "threads"],
+                               "attention_seconds", "model_seconds", "model_repeats", "batch_size", "length", "repeats",
+                               "device", "threads"],
     "perplexity.csv": ["corpus", "model", "nats", "masked_tokens", "perplexity"],
 }  # fmt: skip
 LAYERS = ("00", "01")

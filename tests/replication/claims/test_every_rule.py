@@ -22,10 +22,8 @@ STEPS |= {
 #: Claims of which nothing is repeated: their rules decide by one number.
 SINGLE = {
     "sparse-consistency", "mlm-distance-saves", "mlm-gold-sparsity", "mlm-perplexity", "mlm-cluster-of-verbs-and-nouns",
-    "blocks-two-are-faster-than-22-of-bigbird", "blocks-bigbird-is-faster", "blocks-faster-than-full-entmax",
     "mt-sparse-consistency", "mt-bleu-en-de", "mt-bleu-en-fr", "clm-bits-enwik8", "clm-bits-text8",
-    "fac-reach", "fac-edges", "fac-combining-heads", "est-speed-inference-sparsemax", "est-speed-inference-entmax-alpha",
-    "est-speed-training-sparsemax", "est-speed-bleu",
+    "fac-reach", "fac-edges", "fac-combining-heads", "est-speed-bleu",
 }  # fmt: skip
 #: A rule with a threshold that nothing is below.
 EXACT = {

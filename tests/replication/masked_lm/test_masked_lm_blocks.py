@@ -124,14 +124,14 @@ def test_what_is_timed_is_the_variant(setting, monkeypatch):
     graph = chosen(model)[1].graph
     variant = Variant("watched", 1, 0, 1.5, lambda *arguments: asked.append(arguments[0]) or graph(*arguments))
 
-    def median_seconds(works, repeats, device):
+    def repeated_seconds(works, repeats, device):
         for key, work in works.items():
             asked.clear()
             work()
             counts[key] = list(asked)
-        return dict.fromkeys(works, 1.0)
+        return {key: [1.0] for key in works}
 
-    monkeypatch.setattr("replication.masked_lm.blocks.median_seconds", median_seconds)
+    monkeypatch.setattr("replication.masked_lm.blocks.repeated_seconds", repeated_seconds)
     time_blocks(model, control, text.inputs[:1], CHUNKS, [variant], 1)
     assert [counts[0, part] for part in PARTS] == [[0, 1], [], [0, 1]]
 
