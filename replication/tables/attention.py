@@ -7,6 +7,11 @@ from replication.paths import ROOT
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "benchmarks" / "results"
+PEERS = {
+    "sdpa": "PyTorch's flash attention over all blocks",
+    "flex": "FlexAttention with the same blocks, both softmax",
+    "adasplash-2": "AdaSplash-2 over all blocks",
+}
 
 
 def reports() -> list[dict]:
@@ -24,7 +29,8 @@ def _heading(report: dict) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in hardware["versions"].items())
     rates = f"{chip['bf16_flops_per_second'] / 1e12:.0f} TFLOP/s of bfloat16 products, copies at "
     rates += f"{chip['copy_bytes_per_second'] / 1e12:.1f} TB/s"
-    return f"{hardware['gpu']}, driver {hardware['driver']}, CUDA {hardware['cuda']}, {versions}; measured: {rates}."
+    device = f"{hardware['gpu']}, driver {hardware['driver']}, CUDA {hardware['cuda']}, {versions}; measured: {rates}."
+    return f"{device} {report.get('note', '')}".strip()
 
 
 def _times(report: dict) -> str:
@@ -37,11 +43,14 @@ def _times(report: dict) -> str:
         "20 %": ("ours", 128, 0.2),
         "all": ("ours", 64, 1.0),
         "SDPA flash": ("sdpa", None, 1.0),
-        "cuDNN": ("sdpa-cudnn", None, 1.0),
+        "SDPA cuDNN": ("sdpa-cudnn", None, 1.0),
+        "SDPA's choice": ("sdpa-default", None, 1.0),
         "AdaSplash-2": ("adasplash-2", None, 1.0),
         "softmax, 10 %": ("ours, softmax", 128, 0.1),
         "FlexAttention, 10 %": ("flex", 128, 0.1),
     }
+    present = {(row["attention"], row["block"], row["density"]) for row in rows}
+    columns = {name: key for name, key in columns.items() if key in present}
     cells = []
     for causal, dimension, n in sizes:
         found = {}
@@ -51,6 +60,37 @@ def _times(report: dict) -> str:
         times = [_milliseconds(found.get(column)) for column in columns.values()]
         cells.append([f"{n}{', causal' if causal else ''}", str(dimension), *times])
     return markdown(["n", "D", *columns], cells)
+
+
+def targets() -> str:
+    """How many times as fast as each peer, at a tenth of the blocks, and the share of a prediction: by GPU and size."""
+    header = ["GPU", "n", "D", "blocks of", "forward and backward", "target", "replayed", "as called"]
+    rows = []
+    for report in reports():
+        gpu = report["hardware"]["gpu"]
+        for row in report["targets"]:
+            what = f"times as fast as {PEERS[row['peer']]}"
+            rows.append([gpu, *_size(row), what, f"at least {row['target']:g}", *_judged(row, "ratio", "{:.2f}")])
+        for row in report["prediction"]:
+            what = "predicting the blocks, share of the attention"
+            rows.append([gpu, *_size(row), what, "at most 15 %", *_judged(row, "share", "{:.0%}")])
+        for row in report["rows"]:
+            if (row["attention"], row.get("part"), row["density"]) == ("ours", "both", 0.1) and row["replayed"]:
+                what = "share of the speed of the matrix products alone"
+                rows.append([gpu, *_size(row), what, "at least 50 %", f"{row['share_of_limit']:.0%}", ""])
+    return markdown(header, rows)
+
+
+def _size(row: dict) -> list[str]:
+    return [f"{row['n']}{', causal' if row['causal'] else ''}", str(row["dimension"]), str(row["block"])]
+
+
+def _judged(row: dict, name: str, layout: str) -> list[str]:
+    """Replayed, and as called; bold where the target is met."""
+    return [
+        f"{'**' * met}{layout.format(row[kind + name])}{'**' * met}"
+        for kind, met in (("replayed_", row["replayed_met"]), ("", row["met"]))
+    ]
 
 
 def _milliseconds(row: dict | None) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from replication.paths import ROOT
 from replication.storage import replacing
-from replication.tables.attention import speed
+from replication.tables.attention import speed, targets
 from replication.tables.markers import with_tables
 
-TABLES = {"attention-speed": speed}
+TABLES = {"attention-speed": speed, "attention-targets": targets}
 TEXTS = ("README.md",)
 
 
