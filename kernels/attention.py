@@ -8,14 +8,16 @@ from torch import Tensor
 from . import certificate
 from .block_mask import BlockMask
 from .certificate import Certificate
-from .checks import fail_shapes, first_not_finite
+from .checks import (
+    autocast,
+    check_backend,
+    check_factors,
+    check_lengths,
+    check_tensors,
+    fail_shapes,
+    first_not_finite,
+)
 from .operator import attend
-
-DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-BACKENDS = ("gather", "triton")
-DEVICES = ("cpu", "cuda")
-#: Largest head dimension, the same on every device.
-MOST_DIMENSIONS = 256
 
 
 def block_sparse_entmax_attention(
@@ -96,12 +98,12 @@ def block_sparse_entmax_attention(
     >>> output.shape, found.rows.shape, round(found.share, 3)
     (torch.Size([1, 2, 100, 16]), torch.Size([1, 2, 100]), 0.143)
     """
-    q, k, v = _autocast(q, k, v)
-    _check_tensors(q, k, v)
+    q, k, v = autocast(q, k, v)
+    check_tensors(q, k, v)
     _check_block_mask(block_mask, q, k)
     _check_rules(q, k, causal, lengths)
-    _check_factors(alpha, scale)
-    _check_backend(backend, q)
+    check_factors(alpha, scale)
+    check_backend(backend, q)
     if not torch.compiler.is_compiling() and (q.device.type == "cpu" if check is None else check):
         _check_numbers(q, k, v, lengths)
     rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
@@ -111,36 +113,6 @@ def block_sparse_entmax_attention(
         return output, found
     output, tau = run(q, k, v, block_mask, **rules)
     return (output, certificate.certify(q, k, tau, block_mask, **rules)) if certify else output
-
-
-def _autocast(*tensors: Tensor) -> list[Tensor]:
-    """In the dtype of the ``torch.autocast`` of their device, if there is one; float64 stays, as in PyTorch's operators."""
-    return [
-        x.to(torch.get_autocast_dtype(x.device.type))
-        if x.device.type in DEVICES and torch.is_autocast_enabled(x.device.type) and x.dtype in DTYPES[:3]
-        else x
-        for x in tensors
-    ]
-
-
-def _check_tensors(q: Tensor, k: Tensor, v: Tensor) -> None:
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        if x.ndim != 4:
-            fail_shapes(name, x.shape, "an attention", ("B", "H", "n", "D"))
-        if x.dtype not in DTYPES or x.dtype != q.dtype:
-            raise ValueError(
-                f"{name}: {x.dtype} {tuple(x.shape)}, q: {q.dtype} {tuple(q.shape)}; one of {DTYPES} for all"
-            )
-        if x.device != q.device:
-            raise ValueError(f"{name}: {tuple(x.shape)} on {x.device}, q: {tuple(q.shape)} on {q.device}")
-        if not 1 <= x.shape[-1] <= MOST_DIMENSIONS:
-            fail_shapes(name, x.shape, "a head dimension from 1 to 256", ("B", "H", "n", f"D <= {MOST_DIMENSIONS}"))
-    if k.shape[0] != q.shape[0] or k.shape[-1] != q.shape[-1]:
-        fail_shapes("k", k.shape, "q", q.shape)
-    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
-        fail_shapes("k", k.shape, "q, whose heads its own must divide,", q.shape)
-    if v.shape[:3] != k.shape[:3]:
-        fail_shapes("v", v.shape, "k", k.shape)
 
 
 def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> None:
@@ -161,32 +133,7 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> Non
 def _check_rules(q: Tensor, k: Tensor, causal: bool, lengths: Tensor | None) -> None:
     if (causal or lengths is not None) and q.shape[2] != k.shape[2]:
         fail_shapes("causal and lengths need as many queries as keys: k", k.shape, "q", q.shape)
-    if lengths is None:
-        return
-    if not isinstance(lengths, Tensor) or lengths.dtype not in (torch.int32, torch.int64):
-        raise ValueError(f"lengths: int32 or int64 tensor expected, got {getattr(lengths, 'dtype', type(lengths))}")
-    if lengths.shape != q.shape[:1]:
-        fail_shapes("lengths", lengths.shape, "q", q.shape)
-    if lengths.device != q.device:
-        raise ValueError(f"lengths: {tuple(lengths.shape)} on {lengths.device}, q: {tuple(q.shape)} on {q.device}")
-
-
-def _check_factors(alpha: float, scale: float | None) -> None:
-    if not 1 <= alpha <= 2:
-        raise ValueError(f"alpha: {alpha} is outside 1 (softmax) to 2 (sparsemax)")
-    if scale is not None and not abs(scale) < float("inf"):
-        raise ValueError(f"scale: {scale} is not finite")
-
-
-def _check_backend(backend: str | None, q: Tensor) -> None:
-    if backend not in (None, *BACKENDS):
-        raise ValueError(f"backend: {backend!r}, but there are {BACKENDS}")
-    if q.device.type not in DEVICES:
-        raise NotImplementedError(f"block-sparse entmax attention has no kernel for {q.device}; only for {DEVICES}")
-    if q.dtype == torch.float64 and (backend == "triton" or (backend is None and q.is_cuda)):
-        raise ValueError(
-            f"backend: 'triton' computes in float32, q of shape {tuple(q.shape)} is float64; take 'gather'"
-        )
+    check_lengths(lengths, q)
 
 
 def _check_numbers(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -> None:

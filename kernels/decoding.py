@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor
 
-from .attention import _autocast, _check_backend, _check_factors, _check_tensors
 from .block_mask import BlockMask
-from .checks import fail_shapes
+from .checks import autocast, check_backend, check_factors, check_lengths, check_tensors, fail_shapes
 from .lists import by_rows, concatenated
 from .registration import registered
 from .threshold import threshold
@@ -68,12 +67,12 @@ def block_sparse_entmax_decode(
     >>> block_sparse_entmax_decode(q, cache, cache, newest, lengths=torch.tensor([900])).shape
     torch.Size([1, 8, 1, 64])
     """
-    q, k, v = _autocast(q, k, v)
-    _check_tensors(q, k, v)
+    q, k, v = autocast(q, k, v)
+    check_tensors(q, k, v)
     _check_block_mask(block_mask, q, k)
-    _check_lengths(lengths, q, k)
-    _check_factors(alpha, scale)
-    _check_backend(backend, q)
+    _check_numbers(lengths, q, k)
+    check_factors(alpha, scale)
+    check_backend(backend, q)
     if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
         raise ValueError(
             f"q, k or v of shapes {tuple(q.shape)} and {tuple(k.shape)} requires gradients, and decoding has none: "
@@ -107,17 +106,10 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> Non
         )
 
 
-def _check_lengths(lengths: Tensor | None, q: Tensor, k: Tensor) -> None:
-    if lengths is None:
-        return
-    if not isinstance(lengths, Tensor) or lengths.dtype not in (torch.int32, torch.int64):
-        raise ValueError(f"lengths: int32 or int64 tensor expected, got {getattr(lengths, 'dtype', type(lengths))}")
-    if lengths.shape != q.shape[:1]:
-        fail_shapes("lengths", lengths.shape, "q", q.shape)
-    if lengths.device != q.device:
-        raise ValueError(f"lengths: {tuple(lengths.shape)} on {lengths.device}, q: {tuple(q.shape)} on {q.device}")
-    unseen = torch.compiler.is_compiling() or lengths.is_cuda
-    if not unseen and ((lengths < 0) | (lengths > k.shape[2])).any():
+def _check_numbers(lengths: Tensor | None, q: Tensor, k: Tensor) -> None:
+    check_lengths(lengths, q)
+    unseen = torch.compiler.is_compiling() or q.is_cuda
+    if lengths is not None and not unseen and ((lengths < 0) | (lengths > k.shape[2])).any():
         raise ValueError(
             f"lengths: {lengths.tolist()} of shape {tuple(lengths.shape)}, outside 0 to n of k {tuple(k.shape)}"
         )

@@ -25,7 +25,10 @@ def test_a_table_is_written_between_its_comments():
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(f"<!-- table three -->\n{END}", "no table 'three', only one"), ("<!-- table one -->\nx", "1 tables begin, and 0")],
+    [
+        (f"<!-- table three -->\n{END}", "no table 'three', only one"),
+        ("<!-- table one -->\nx", "1 tables begin, and 0"),
+    ],
 )
 def test_what_is_no_table_is_named(text, message):
     with pytest.raises(ValueError, match=message):
