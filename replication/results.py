@@ -47,10 +47,7 @@ POINT = ["seed", "method", "setting", "window"]
 def read_sweep(folder: Path) -> pd.DataFrame:
     """The recall sweep of every seed: a row per layer, method, setting, window and head, or their means as a run stored them.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
+    Raises ``FileNotFoundError`` if there is none.
     """
     return _read_seeds(folder / "sweep", "the recall sweep")
 

@@ -1,0 +1,39 @@
+"""Points of a model that no longer predicts, or no longer translates, are on no front."""
+
+import numpy as np
+import pandas as pd
+from worlds import write_world
+
+from replication.claims.curves import GRID
+from replication.claims.masked_lm import nats_curves
+from replication.claims.translation import bleu_curves
+
+
+def ends(curve):
+    """The sparsities that a front of one seed reaches."""
+    reached = GRID[np.isfinite(curve[0, 0])]
+    return round(reached[0], 3), round(reached[-1], 3)
+
+
+def points(score, values, **more):
+    rows = [{"sparsity": s, score: value} for s, value in values.items()]
+    return pd.DataFrame(rows).assign(seed=0, method="window", setting="{}", window=0, **more)
+
+
+def test_a_point_worse_than_the_bigram_is_left_out(tmp_path):
+    table = points("nats", {0.2: 3.0, 0.6: 4.0, 0.9: 5.1})
+    known = pd.DataFrame([{"corpus": "held-out", "model": "interpolated bigram", "nats": 5.0}])
+    write_world(tmp_path, {"replaced/seeds.csv": table})
+    assert ends(nats_curves(tmp_path).fronts["window"]) == (0.2, 0.9)
+    write_world(tmp_path, {"perplexity.csv": known})
+    assert ends(nats_curves(tmp_path).fronts["window"]) == (0.2, 0.6)
+
+
+def test_a_point_below_half_of_the_full_models_bleu_is_left_out(tmp_path):
+    table = points("bleu", {0.2: 30.0, 0.6: 15.0, 0.9: 14.9})
+    full = points("bleu", {0.0: 30.0}).assign(method="full")
+    write_world(tmp_path, {"replaced/seeds.csv": pd.concat([full, table])})
+    compared, of_full = bleu_curves(tmp_path)
+    assert list(compared.fronts) == ["window"]
+    assert ends(compared.fronts["window"]) == (0.2, 0.6)
+    assert of_full[0].tolist() == [30.0]
