@@ -370,7 +370,7 @@ JOBS |= {"forms": "train_forms_sentences_fr_en_0", "normalizer_speed": "normaliz
 )
 def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
     """Nothing of the demo is mixed into it, and a task without configuration makes no jobs."""
-    chosen = copy.deepcopy(PROFILES["demo"]) | {"profile": "mine"}
+    chosen = copy.deepcopy(PROFILES["demo"]) | {"profile": "mine", "checkpoints": False}
     chosen["masked_lm"]["corpus"] = {"source": "folder", "path": "nowhere"}
     for task in left_out:
         del chosen[task]

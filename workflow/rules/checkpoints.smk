@@ -25,7 +25,8 @@ for section, files in LEFT.items():
                 trained="|".join(taken),
             priority: 3
             params:
-                checkpoints=CHECKPOINTS,
+                checkpoints=lambda wildcards, input: Path(input.table).parent,
+                folder=lambda wildcards, output: Path(output[0]).parent,
                 run=lambda wildcards: json.dumps(MODELS[wildcards.trained]["run"]),
                 text=lambda wildcards: texts(wildcards.trained),
                 stage=lambda wildcards: MODELS[wildcards.trained]["stage"],
@@ -33,7 +34,7 @@ for section, files in LEFT.items():
                 "Take {wildcards.trained} from its checkpoint"
             shell:
                 "replicate weights --checkpoints {params.checkpoints} --name {wildcards.trained} --run {params.run:q} {params.text}"
-                ' --code "$(python -m workflow.closure {params.stage})" --output $(dirname {output[0]}) > {log} 2>&1'
+                ' --code "$(python -m workflow.closure {params.stage})" --output {params.folder} > {log} 2>&1'
 
         # The ruleorder statement knows no variables. Attention forms have no rule that trains what has a checkpoint.
         if section != "forms":
