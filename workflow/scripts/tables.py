@@ -1,15 +1,38 @@
 """Write the tables of the READMEs from the files of the runs; with --check, only say which would change."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from replication.paths import ROOT
 from replication.storage import replacing
-from replication.tables.attention import speed, targets
+from replication.tables import attention, bleu, blocks, characters, claims, forms, perplexity
 from replication.tables.markers import with_tables
 
-TABLES = {"attention-speed": speed, "attention-targets": targets}
-TEXTS = ("README.md",)
+TABLES = {
+    "attention-speed": attention.speed,
+    "attention-targets": attention.targets,
+    "bleu": bleu.bleu,
+    "bleu-multi30k": bleu.multi30k,
+    "blocks": blocks.blocks,
+    "characters": characters.table3,
+    "characters-baselines": characters.baselines,
+    "claims": claims.counts,
+    "claims-characters": claims.characters,
+    "claims-forms": claims.forms,
+    "claims-masked-lm": claims.masked_lm,
+    "claims-translation": claims.translation,
+    "forms": forms.table1,
+    "forms-tested-fully": forms.tested_fully,
+    "judged-brown": partial(claims.judged, "brown", ("sparse-consistency", "mlm-", "blocks-")),
+    "judged-multi30k": partial(claims.judged, "multi30k", ("mt-",)),
+    "judged-multi30k-forms": partial(claims.judged, "multi30k-forms", ("est-", "xst-")),
+    "judged-war-and-peace": partial(claims.judged, "war-and-peace", ("clm-",)),
+    "perplexity": perplexity.perplexity,
+    "perplexity-brown": perplexity.brown,
+}
+RUNS = ("brown", "multi30k", "multi30k-forms", "war-and-peace")
+TEXTS = ("README.md", *(f"reported/{run}/README.md" for run in RUNS))
 
 
 def changed() -> dict[Path, str]:

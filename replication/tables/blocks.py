@@ -1,0 +1,23 @@
+"""Efficient Sparsefinder on Brown: nats and visited blocks at the smallest blocks."""
+
+from replication.paths import ROOT
+from replication.results import BLOCK_METHODS, read_blocks
+from replication.tables.markers import markdown
+
+
+def blocks() -> str:
+    """Nats of each method at each K, in brackets the blocks visited; means over student seeds and numbers of clusters."""
+    table = read_blocks(ROOT / "reported" / "brown" / "masked_lm")
+    size = table["block_size"].min()
+    table = table[table["block_size"] == size]
+    full = table[table["method"] == "full"].iloc[0]
+    means = table[table["method"].isin(BLOCK_METHODS)].groupby(["method", "count"])[["nats", "attended"]].mean()
+    counts = sorted(means.index.get_level_values("count").unique())
+    rows = []
+    for method, name in BLOCK_METHODS.items():
+        cells = [means.loc[(method, count)] for count in counts]
+        rows.append([name, *(f"{cell['nats']:.3f} ({cell['attended']:.1f})" for cell in cells)])
+    whole = ["full entmax", *[""] * (len(counts) - 1), f"{full['nats']:.3f} ({full['attended']:.0f})"]
+    return markdown(
+        [f"blocks of {size} tokens, nats (blocks visited)", *(f"K = {count}" for count in counts)], [*rows, whole]
+    )

@@ -1,0 +1,106 @@
+"""What the runs in ``reported`` say of the papers' claims, from their ledgers."""
+
+import re
+
+import pandas as pd
+
+from replication.paths import ROOT
+from replication.tables.markers import markdown
+
+VERDICTS = ["holds", "fails", "undecided", "not comparable", "untested"]
+DECIDED = VERDICTS[:3]
+DEMO = "demo"
+
+
+def ledger(run: str) -> pd.DataFrame:
+    """The ledger of a reported run, with the ``measure``, ``unit``, ``relation`` and ``threshold`` of every claim."""
+    found = pd.read_csv(ROOT / "reported" / run / "claims.csv", keep_default_na=False)
+    published = pd.read_csv(ROOT / "config" / "published" / "claims.csv", keep_default_na=False)
+    published = published.rename(columns={"effect": "measure"})
+    return found.merge(published[["id", "measure", "unit", "relation", "threshold"]], on="id", validate="one_to_one")
+
+
+def runs() -> dict[str, pd.DataFrame]:
+    """The ledger of every reported run, the papers' own numbers last; one by rules without a criterion is left out."""
+    names = [path.parent.name for path in (ROOT / "reported").glob("*/claims.csv")]
+    found = {name: ledger(name) for name in sorted(names, key=lambda name: (name == "papers", name))}
+    return {name: table for name, table in found.items() if "criterion" in table}
+
+
+def counts() -> str:
+    """How many claims of each run have which verdict."""
+    rows = []
+    for name, table in runs().items():
+        number = table["verdict"].value_counts()
+        what = "the papers' own tables" if name == "papers" else name
+        rows.append([f"[{what}](reported/{name})", *(str(number.get(verdict, 0)) for verdict in VERDICTS)])
+    return markdown(["run", *DECIDED, "not comparable", "not measured there"], rows)
+
+
+def decided(run: str, prefixes: tuple[str, ...]) -> str:
+    """Claims that a run, or the demo's stored one, decides: a column each, and what the effect has to be."""
+    shown = {name: table.set_index("id") for name, table in runs().items() if name in (run, DEMO)}
+    rows = []
+    for claim in shown[run].itertuples():
+        cells = {name: table.loc[claim.Index] for name, table in shown.items()}
+        if claim.Index.startswith(prefixes) and any(row["verdict"] in DECIDED for row in cells.values()):
+            rows.append([claim.statement, *(verdict(row) for row in cells.values()), needed(cells[run])])
+    return markdown(["claim", *(f"{name}: effect (95 % interval)" for name in shown), "the effect has to be"], rows)
+
+
+def judged(run: str, prefixes: tuple[str, ...]) -> str:
+    """Every claim of which a run says something: verdict, effect with its interval, and why others are left open."""
+    rows = []
+    for _, row in ledger(run).iterrows():
+        if row["id"].startswith(prefixes) and row["numbers"] != "not measured here":
+            effect = f"{row['measure']}: {needed(row)}"
+            rows.append([row["statement"], verdict(row), effect, row["n"]])
+    return markdown(["claim", "verdict, effect (95 % interval)", "the effect has to be", "over"], rows)
+
+
+def verdict(row: pd.Series) -> str:
+    """Verdict and effect of a line of a ledger, with the interval; the premises not met, or what is missing."""
+    if row["verdict"] == "untested":
+        return f"untested: {row['numbers']}".removesuffix(": ")
+    ends = [f"{float(end):.3g}" for end in row["interval"].split(" to ") if end]
+    interval = f" ({' to '.join(ends)})" if ends else ""
+    effect = f"{float(row['effect']):.3g}{interval}"
+    if row["verdict"] == "not comparable":
+        return f"not comparable, {effect}: {'; '.join(unmet(row['premise']))}"
+    return f"**{row['verdict']}**, {effect}"
+
+
+def needed(row: pd.Series) -> str:
+    """What the effect has to be for the claim to hold."""
+    sign = {"<=": "at most", ">=": "at least"}[row["relation"]]
+    return f"{sign} {float(row['threshold']):g} {row['unit']}".strip()
+
+
+def unmet(premise: str) -> list[str]:
+    """The parts of a premise whose number, in brackets, is on the wrong side."""
+    parts = re.findall(r"((\w+) (>=|<=) ([\d.e+-]+) \(([\d.e+-]+)[^)]*\))", premise)
+    return [
+        whole
+        for whole, _, relation, bound, found in parts
+        if not (float(found) >= float(bound) if relation == ">=" else float(found) <= float(bound))
+    ]
+
+
+def masked_lm() -> str:
+    """What Brown decides."""
+    return decided("brown", ("sparse-consistency", "mlm-", "blocks-"))
+
+
+def translation() -> str:
+    """What Multi30k decides."""
+    return decided("multi30k", ("mt-",))
+
+
+def forms() -> str:
+    """What the attention forms on Multi30k decide."""
+    return decided("multi30k-forms", ("est-", "xst-"))
+
+
+def characters() -> str:
+    """What War and Peace decides."""
+    return decided("war-and-peace", ("clm-",))

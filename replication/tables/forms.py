@@ -1,0 +1,55 @@
+"""Table 1 of Extremely Sparse Transformer on Multi30k, beside what the paper prints."""
+
+import math
+
+import pandas as pd
+
+from replication.paths import ROOT
+from replication.reading import read_table
+from replication.results import FORMS, as_trained, by_budget, read_forms
+from replication.tables.markers import markdown
+
+FOLDER = ROOT / "reported" / "multi30k-forms" / "forms" / "sentences" / "fr-en"
+
+
+def measured() -> pd.DataFrame:
+    """BLEU of every translator."""
+    return read_forms(FOLDER)
+
+
+def table1() -> str:
+    """BLEU of each form at each budget, with the spread over seeds and the paper's IWSLT17 Fr-En in brackets."""
+    table = as_trained(measured())
+    budgets = sorted(table["budget"].dropna().unique(), reverse=True)
+    means = by_budget(measured())
+    seeds = table.groupby(["form", table["budget"].fillna(0)])["bleu"]
+    spread = seeds.std()
+    paper = read_table(ROOT / "config" / "published" / "extremely_sparse_table1.csv")
+    paper = paper[paper["dataset"] == "IWSLT17 Fr-En"].set_index("method")
+    rows = []
+    for form in [form for form in means.index if form != "Full"]:
+        cells = [_cell(means.loc[form, k], spread[form, k], paper[f"k{k:.0f}"].get(form, math.nan)) for k in budgets]
+        printed = paper[[f"k{k:.0f}" for k in budgets]].mean(axis=1).get(form, math.nan)
+        rows.append([form, *cells, _cell(means.loc[form, budgets].mean(), math.nan, printed)])
+    full = _cell(means.loc["Full", "full"], spread["Full", 0], paper.loc["Full", "k_full"])
+    return markdown(
+        ["trained and tested with it", *(f"k = {k:.0f}" for k in budgets), "mean"],
+        [["Full, without a budget", *[""] * len(budgets), full], *rows],
+    )
+
+
+def tested_fully() -> str:
+    """BLEU of the same models when they attend fully in translating."""
+    table = measured()
+    table = table[(table["tested_with"] == "Full") & (table["form"] != "Full")]
+    table = table.pivot_table(index="form", columns="budget", values="bleu")
+    budgets = sorted(table.columns, reverse=True)
+    rows = [[form, *(f"{table.loc[form, k]:.1f}" for k in budgets)] for form in FORMS if form in table.index]
+    return markdown(["tested attending fully", *(f"k = {k:.0f}" for k in budgets)], rows)
+
+
+def _cell(mean: float, spread: float, printed: float) -> str:
+    """The mean, its standard deviation where there are seeds, and the paper's number where it prints one."""
+    around = "" if math.isnan(spread) else f" ± {spread:.1f}"
+    beside = "" if math.isnan(printed) else f" ({printed:.1f})"
+    return f"{mean:.1f}{around}{beside}"

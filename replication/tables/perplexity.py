@@ -1,0 +1,28 @@
+"""Perplexity of masked language models beside n-grams."""
+
+from replication.paths import ROOT
+from replication.reading import read_table
+from replication.tables.markers import markdown
+
+MODELS = ["unigram", "interpolated bigram", "entmax RoBERTa"]
+CORPORA = {
+    ("brown/masked_lm", "held-out"): "Brown, held-out documents",
+    ("brown/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
+    ("demo", "held-out"): "embedded corpus (demo), held out",
+}
+
+
+def perplexity(folders: tuple[str, ...] = ("brown/masked_lm", "demo")) -> str:
+    """Perplexity over the same masked tokens, a row for each corpus of the runs."""
+    rows = []
+    for (folder, corpus), name in CORPORA.items():
+        if folder in folders:
+            table = read_table(ROOT / "reported" / folder / "perplexity.csv").set_index(["corpus", "model"]).loc[corpus]
+            tokens = f"{table.loc[MODELS[-1], 'masked_tokens']:,}"
+            rows.append([name, tokens, *(f"{table.loc[model, 'perplexity']:.1f}" for model in MODELS)])
+    return markdown(["perplexity", "masked tokens", *MODELS], rows)
+
+
+def brown() -> str:
+    """That of the model trained on Brown."""
+    return perplexity(("brown/masked_lm",))
