@@ -1,10 +1,13 @@
 """Tables of the READMEs are what the files say."""
 
+import csv
 import importlib.util
+import statistics
 
 import pytest
 
 from replication.paths import ROOT
+from replication.tables import claims, forms, speed
 from replication.tables.attention import targets
 from replication.tables.markers import END, markdown, with_tables
 
@@ -43,3 +46,73 @@ def test_a_target_that_is_met_is_bold():
     lines = [line for line in targets().splitlines() if "FlexAttention" in line]
     assert lines
     assert all("**" in line for line in lines)
+
+
+def test_every_reported_run_with_a_text_has_its_tables_written():
+    texts = {f"reported/{path.parent.name}/README.md" for path in (ROOT / "reported").glob("*/README.md")}
+    assert texts <= set(tables.TEXTS)
+
+
+def test_every_table_stands_in_some_text():
+    text = "".join((ROOT / name).read_text() for name in tables.TEXTS)
+    assert [name for name in tables.TABLES if f"<!-- table {name} -->" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ({"verdict": "holds", "interval": "1.25 to 2.5"}, "**holds**, 1.23 (1.25 to 2.5)"),
+        ({"verdict": "fails", "interval": ""}, "**fails**, 1.23"),
+        ({"verdict": "undecided", "interval": "-0.5 to 2.5"}, "**undecided**, 1.23 (-0.5 to 2.5)"),
+        ({"verdict": "not comparable", "interval": ""}, "not comparable, 1.23: n >= 512 (128); m <= 0.5 (0.7 in a)"),
+        ({"verdict": "untested", "numbers": "no tag"}, "untested: no tag"),
+        ({"verdict": "untested", "numbers": ""}, "untested"),
+    ],
+)
+def test_a_verdict_comes_with_what_it_stands_on(line, expected):
+    premise = "n >= 512 (128); bleu >= 25 (40.2 in b); m <= 0.5 (0.7 in a); k <= 2 (2)"
+    assert claims.verdict({"effect": "1.2345", "premise": premise, **line}) == expected
+
+
+def world(root, demo: str):
+    """Reported runs of two claims: one decided by `real` alone, one by the demo alone."""
+    (root / "config/published").mkdir(parents=True)
+    published = "id,effect,unit,relation,threshold\nmt-a,gain,BLEU,>=,0.0\nmt-b,loss,BLEU,<=,1.0\n"
+    (root / "config/published/claims.csv").write_text(published)
+    header = "id,statement,criterion,premise,verdict,effect,interval,n,numbers\n"
+    for run, text in {
+        "real": header + "mt-a,A,c,,holds,1.0,,3,\nmt-b,B,c,n >= 9 (2),not comparable,1.0,,3,x\n",
+        "demo": demo or header + "mt-a,A,c,,untested,,,,\nmt-b,B,c,,fails,2.0,,3,\n",
+    }.items():
+        (root / "reported" / run).mkdir(parents=True)
+        (root / "reported" / run / "claims.csv").write_text(text)
+
+
+def test_claims_that_the_demo_decides_stand_beside_those_of_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    world(tmp_path, demo="")
+    lines = claims.decided("real", ("mt-",)).splitlines()[2:]
+    assert lines[0] == "| A | **holds**, 1 | untested | at least 0 BLEU |"
+    assert lines[1] == "| B | not comparable, 1: n >= 9 (2) | **fails**, 2 | at most 1 BLEU |"
+
+
+def test_a_ledger_by_other_rules_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    world(tmp_path, demo="id,statement,verdict\nmt-a,A,holds\nmt-b,B,holds\n")
+    assert claims.decided("real", ("mt-",)).splitlines()[2:] == ["| A | **holds**, 1 | at least 0 BLEU |"]
+    assert claims.counts().splitlines()[2:] == ["| [real](reported/real) | 1 | 0 | 0 | 1 | 0 |"]
+
+
+def test_a_cell_of_table_1_is_the_mean_of_its_seeds_beside_the_published_one():
+    with (forms.FOLDER / "every_seed/measured.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["form"] == row["tested_with"] == "Top-k"]
+    eight = [float(row["bleu"]) for row in rows if float(row["budget"]) == 8]
+    expected = f"{statistics.mean(eight):.1f} ± {statistics.stdev(eight):.1f} (37.6)"
+    (line,) = (line for line in forms.table1().splitlines() if line.startswith("| Top-k |"))
+    assert len(eight) == 3
+    assert line.split(" | ")[2] == expected
+
+
+def test_what_a_benchmark_no_longer_says_is_named():
+    with pytest.raises(ValueError, match=r"some\.txt: no line like"):
+        speed.found("^ours", "theirs 3 ms", "some.txt")

@@ -39,7 +39,8 @@ def counts() -> str:
 
 def decided(run: str, prefixes: tuple[str, ...]) -> str:
     """Claims that a run, or the demo's stored one, decides: a column each, and what the effect has to be."""
-    shown = {name: table.set_index("id") for name, table in runs().items() if name in (run, DEMO)}
+    ledgers = runs()
+    shown = {name: ledgers[name].set_index("id") for name in (run, DEMO) if name in ledgers}
     rows = []
     for claim in shown[run].itertuples():
         cells = {name: table.loc[claim.Index] for name, table in shown.items()}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from replication.paths import ROOT
 from replication.storage import replacing
-from replication.tables import attention, bleu, blocks, characters, claims, forms, perplexity
+from replication.tables import attention, bleu, blocks, characters, claims, forms, perplexity, speed
 from replication.tables.markers import with_tables
 
 TABLES = {
@@ -30,6 +30,7 @@ TABLES = {
     "judged-war-and-peace": partial(claims.judged, "war-and-peace", ("clm-",)),
     "perplexity": perplexity.perplexity,
     "perplexity-brown": perplexity.brown,
+    "speed": speed.speed,
 }
 RUNS = ("brown", "multi30k", "multi30k-forms", "war-and-peace")
 TEXTS = ("README.md", *(f"reported/{run}/README.md" for run in RUNS))
