@@ -331,7 +331,7 @@ LOADING = {
     "extract": {"model": "nowhere", "sequences": 2, "seed": 0},
     "perplexity": {"model": "nowhere", "tokenizer": "t", "train_tokens": "t", "name": "n", "masking": MASKING},
     "replace": STUDENTS | GRID | {"model": "nowhere", "tokenizer": "t", "masking": MASKING, "losses": "l"},
-    "evaluate-blocks": LOADED_BLOCKS | {"losses": "l"},
+    "evaluate-blocks": LOADED_BLOCKS,
     "time-blocks": LOADED_BLOCKS | {"repeats": 1},
     "tokenize": {"corpus": "corpus/valid.parquet", "length": 16, "tokenizer": "nowhere"},
     "train-masked-lm": {"tokenizer": "tokenizer", "model": {"pretrained": "nowhere"}, "training": {}, "seed": 0},
@@ -392,7 +392,7 @@ def test_a_job_of_several_seeds_and_sizes_does_what_one_of_each_does(results, tm
     succeed("evaluate-blocks", **loaded, **sizes, seed=2)
     succeed("extract", model=loaded["model"], tokens=loaded["tokens"], sequences=6, seed=0, output=tmp_path / "graphs")
     made = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(made) == 11
+    assert len(made) == 12
     for path in made:
         assert (results / path).read_bytes() == (tmp_path / path).read_bytes(), path
 
