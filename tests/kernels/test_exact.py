@@ -151,7 +151,11 @@ def test_the_public_function(backend):
     full, found = block_sparse_entmax_attention(q, k, v, mask, backend=backend, exact=True)
     assert found.rows.all()
     assert certificate.share < found.share < 1
-    dense = block_sparse_entmax_attention(q, k, v, backend=backend)  # with the same rounding of large scores
-    torch.testing.assert_close(full, dense)
+    dense = block_sparse_entmax_attention(q, k, v, backend=backend)
+    # Large scores are rounded in another order where another list of blocks is visited, and move weights by as much.
+    largest = q.norm(dim=-1).amax() * k.norm(dim=-1).amax() * q.shape[-1] ** -0.5
+    rounding = {"rtol": 0, "atol": (2 * torch.finfo(q.dtype).eps * largest * v.abs().max()).item()}
+    torch.testing.assert_close(full, dense, **rounding)
     right = certificate.rows
-    torch.testing.assert_close(output[right], dense[right])
+    torch.testing.assert_close(output[right], dense[right], **rounding)
+    assert (output[~right] - dense[~right]).abs().max() > 100 * rounding["atol"]
