@@ -11,11 +11,15 @@ PAPERS = "papers"
 
 
 def ledgers(root: Path, profile: str) -> dict[str, pd.DataFrame]:
-    """The ledger of a profile's results, if there are any, and those of ``reported``, the papers' own numbers last."""
-    paths = {profile: root / "results" / profile / "claims.csv"}
+    """The ledger of a profile's results, and those of ``reported``, the papers' own numbers last.
+
+    Results stand in for a stored run of the same profile.
+    """
+    own = root / "results" / profile / "claims.csv"
     reported = {path.parent.name: path for path in sorted((root / "reported").glob("*/claims.csv"))}
-    paths |= dict(sorted(reported.items(), key=lambda item: item[0] == PAPERS))
-    return {name: pd.read_csv(path, keep_default_na=False) for name, path in paths.items() if path.exists()}
+    paths = {profile: own} if own.exists() else {}
+    paths |= {name: reported[name] for name in sorted(reported, key=PAPERS.__eq__) if name not in paths}
+    return {name: pd.read_csv(path, keep_default_na=False) for name, path in paths.items()}
 
 
 def side_by_side(claims: pd.DataFrame, runs: dict[str, pd.DataFrame]) -> pd.DataFrame:

@@ -34,3 +34,13 @@ def test_a_cell_has_verdict_and_effect_and_nothing_where_it_is_untested(root):
 def test_counts_are_of_every_verdict(root):
     table = counts(ledgers(root, "small"))
     assert table.loc["small"].to_dict() == {"fails": len(ALL_CLAIMS), "holds": 0, "untested": 0}
+
+
+def test_results_stand_in_for_the_stored_run_of_their_profile(tmp_path):
+    for folder in ("results/demo", "reported/demo", "reported/papers", "reported/zebra"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "claims.csv").write_text(f"id\n{folder}\n")
+    found = {name: table["id"].item() for name, table in ledgers(tmp_path, "demo").items()}
+    assert found == {"demo": "results/demo", "zebra": "reported/zebra", "papers": "reported/papers"}
+    assert list(found) == ["demo", "zebra", "papers"]
+    assert next(iter(ledgers(tmp_path, "mine"))) == "demo"
