@@ -29,7 +29,7 @@ BLOCK_METHODS = {
     "bigbird-softmax": "BigBird, softmax",
 }
 #: Attention forms as the published tables name them, in their order.
-FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k", "Top-k OOW"]
+FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k self", "Top-k", "Top-k OOW", "Top-k OOW cross"]
 #: Character models as the published tables name them, in their order.
 CHARACTER_MODELS = {
     "block": "Transformer block",

@@ -13,6 +13,8 @@ from sparselib.forms import form
 from sparselib.integrations.control import LayerCall
 
 FULL = "Full"
+#: Forms by the names that XST's text gives no row of its own: with another form in cross-attention (sections 6.1 and 6.2).
+WITH_ANOTHER_CROSS_FORM = {"Top-k self": ("Top-k", FULL), "Top-k OOW cross": ("Top-k OOW", "Top-k")}
 
 
 def form_options(name: str, budget: int | None) -> dict[str, object]:
@@ -25,10 +27,12 @@ def form_options(name: str, budget: int | None) -> dict[str, object]:
     """
     if budget is None and name != FULL:
         raise ValueError(f"budget: the form {name} needs one, at least 1")
-    form(name, 1 if budget is None else budget)
+    own, cross = WITH_ANOTHER_CROSS_FORM.get(name, (name, None))
+    form(own, 1 if budget is None else budget)
     if name == FULL:
         return {"attention_normalizer": "softmax"}
-    return {"attention_form": name, "attention_budget": budget}
+    options = {"attention_form": own, "attention_budget": budget}
+    return options if cross is None else options | {"attention_cross_form": cross}
 
 
 @contextmanager

@@ -37,6 +37,7 @@ class SparseTransformer(TransformerModel):
         add("--attention-k", type=int, help="attended keys of --attention-normalizer topk")
         add("--attention-form", choices=list(FORMS), help="in self-attention; Random and Top-k in cross-attention too")
         add("--attention-budget", type=int, help="attended positions of --attention-form")
+        add("--attention-cross-form", choices=list(FORMS), help="in cross-attention, instead of --attention-form")
         add("--factorised-pattern", choices=FACTORISED, help="in decoder self-attention, Child et al. (2019)")
         add("--factorised-stride", type=int, help="l of --factorised-pattern")
         add("--factorised-summary", type=int, help="c of --factorised-pattern fixed")
@@ -58,7 +59,8 @@ class SparseTransformer(TransformerModel):
         }
         # A model that was trained before there were forms has no such option.
         if getattr(args, "attention_form", None) is not None:
-            restrict(model.attention_controls, args.attention_form, args.attention_budget)
+            cross = getattr(args, "attention_cross_form", None) or args.attention_form
+            restrict(model.attention_controls, args.attention_form, args.attention_budget, cross)
         if getattr(args, "factorised_pattern", None) is not None:
             factorise(model.attention_controls["decoder"], args)
         for number, layer in enumerate(model.encoder.layers):
@@ -76,8 +78,8 @@ class SparseTransformer(TransformerModel):
         return super().forward(src_tokens, src_lengths, prev_output_tokens, **arguments)
 
 
-def restrict(controls: dict[str, AttentionControl], name: str, budget: int | None) -> None:
-    """Make a model attend by one of ``sparselib.predictors.FORMS``, where the paper does, for as long as it lives.
+def restrict(controls: dict[str, AttentionControl], name: str, budget: int | None, cross: str) -> None:
+    """Make a model attend by one of ``sparselib.forms.FORMS``, and by ``cross`` where it may, for as long as it lives.
 
     Raises ``ValueError`` if the form is unknown, or the budget missing or below 1.
     """
@@ -85,7 +87,8 @@ def restrict(controls: dict[str, AttentionControl], name: str, budget: int | Non
         raise ValueError(f"--attention-budget: the form {name} needs one, at least 1")
     for number, (place, control) in enumerate(controls.items()):
         # Each layer of each place draws its own random keys.
-        forms = [form(name, budget, seed=number + len(controls) * layer) for layer in range(control.layers)]
+        own = cross if place == "cross" else name
+        forms = [form(own, budget, seed=number + len(controls) * layer) for layer in range(control.layers)]
         if place != "cross" or forms[0].cross:
             control.mode = TokenPairs(FormGraph(forms, causal=place == "decoder"))
 
