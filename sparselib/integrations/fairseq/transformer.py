@@ -15,6 +15,7 @@ from sparselib.masks import HEAD_COMBINATIONS
 
 #: Where a transformer attends: encoder self-, decoder self- and cross-attention.
 PLACES = ("encoder", "decoder", "cross")
+CROSS_FORMS = [name for name in FORMS if form(name, 1).cross]
 
 
 @register_model("sparse_transformer")
@@ -37,7 +38,7 @@ class SparseTransformer(TransformerModel):
         add("--attention-k", type=int, help="attended keys of --attention-normalizer topk")
         add("--attention-form", choices=list(FORMS), help="in self-attention; Random and Top-k in cross-attention too")
         add("--attention-budget", type=int, help="attended positions of --attention-form")
-        add("--attention-cross-form", choices=list(FORMS), help="in cross-attention, instead of --attention-form")
+        add("--attention-cross-form", choices=CROSS_FORMS, help="in cross-attention, instead of --attention-form")
         add("--factorised-pattern", choices=FACTORISED, help="in decoder self-attention, Child et al. (2019)")
         add("--factorised-stride", type=int, help="l of --factorised-pattern")
         add("--factorised-summary", type=int, help="c of --factorised-pattern fixed")

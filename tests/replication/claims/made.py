@@ -305,13 +305,13 @@ def characters(changed, values, corpora=("enwik8", "text8")):
 def forms(unit, changed, values, tested_with=None):
     """Every form at two budgets and Full, by seed: 30 BLEU for the leaders, 10 for the others, but for what is changed."""
     rows, layers = [], []
-    everyone = ["Full", *LOCAL_FORMS, *GLOBAL_FORMS, "BigBird", "Top-k", "Top-k OOW", "Top-k OOW + cross"]
+    everyone = ["Full", *LOCAL_FORMS, *GLOBAL_FORMS, "BigBird", "Top-k", "Top-k self", "Top-k OOW", "Top-k OOW cross"]
     for seed, value in enumerate(values):
         changes = changed(value)
         for form in everyone:
             for budget in [None] if form == "Full" else [2, 8, 16]:
-                base = {"Top-k": 30.0, "Top-k OOW": 30.0, "Top-k OOW + cross": 40.0, "Window": 25.0, "Block": 25.0}
-                base |= {"Dilated": 20.0}
+                base = dict.fromkeys(["Top-k", "Top-k self", "Top-k OOW", "Top-k OOW cross"], 30.0)
+                base |= {"Window": 25.0, "Block": 25.0, "Dilated": 20.0}
                 bleu = changes.get((form, budget), changes.get(form, base.get(form, 10.0)))
                 own = {"form": form, "budget": budget, "seed": seed}
                 rows += [{"tested_with": name, "bleu": bleu, **own} for name in {form, "Full"}]
@@ -426,12 +426,13 @@ MADE = {
     "est-bottom-layer-concentrates": partial(_SENTENCES, lambda v: {"measures": {"entropy_of_8": 2 - v}}),
     "est-top-layer-off-the-end": partial(_SENTENCES, lambda v: {"measures": {"on_the_end": 0.5 - v}}),
     "est-top-layer-aligns": partial(_SENTENCES, lambda v: {"measures": {"aligned_words": 0.5 + v}}),
-    "xst-top-k-leads": partial(_SENTENCES, lambda v: {"Window": 30 - v}),
+    "xst-top-k-leads": partial(_SENTENCES, lambda v: {"Top-k": 99.0, "Top-k self": 25 + v}),
     "xst-top-k-survives-small-k": partial(_SENTENCES, lambda v: {("Window", 2): 30 - v}),
     "xst-global-forms-fail": partial(_SENTENCES, lambda v: {"Random": 30 - v}),
     "xst-documents-oow-leads": partial(_DOCUMENTS, lambda v: {"BigBird": 30 - v}),
     "xst-documents-full-is-worse": partial(_DOCUMENTS, lambda v: {"Full": 30 - v}),
     "xst-documents-local-beats-global": partial(_DOCUMENTS, lambda v: {"Dilated": 10 + v}),
+    "xst-documents-top-k-in-cross-attention": partial(_DOCUMENTS, lambda v: {("Top-k OOW cross", 16): 30 + v}),
     "xst-documents-bigbird-below-window": partial(_DOCUMENTS, lambda v: {"BigBird": 25 - v}),
     "xst-documents-dilated-below-window": partial(_DOCUMENTS, lambda v: {"Dilated": 25 - v}),
     "est-speed-inference-sparsemax": partial(speed, lambda v: {("sparsemax", "entmax"): (100 / v, 1.0, 10.0)}),

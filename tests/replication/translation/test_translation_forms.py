@@ -57,6 +57,8 @@ def lengths(translator, side):
 def test_a_form_needs_a_budget_and_full_attention_none():
     assert form_options("Full", None) == {"attention_normalizer": "softmax"}
     assert form_options("Window", 4) == {"attention_form": "Window", "attention_budget": 4}
+    assert form_options("Top-k self", 4) == form_options("Top-k", 4) | {"attention_cross_form": "Full"}
+    assert form_options("Top-k OOW cross", 4) == form_options("Top-k OOW", 4) | {"attention_cross_form": "Top-k"}
     with pytest.raises(ValueError, match="budget: the form Window needs one"):
         form_options("Window", None)
     with pytest.raises(ValueError, match="k"):

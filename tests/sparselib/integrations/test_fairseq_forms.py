@@ -63,6 +63,20 @@ def test_forms_are_where_the_paper_has_them_and_learn(task, batch, name):
     assert ours.decoder.layers[0].self_attn.v_proj.weight.grad.abs().max() > 0
 
 
+@pytest.mark.parametrize(("name", "cross"), [("Top-k", "Full"), ("Top-k OOW", "Top-k")])
+def test_cross_attention_may_have_a_form_of_its_own(task, batch, name, cross):
+    """At a budget of 2 a query of the decoder reads as many source tokens as that form says."""
+    ours, _ = restricted(task, RESTRICTED[name] | {"attention_cross_form": cross})
+    masks_of = {}
+    with ours.attention_controls["cross"].observing(lambda call, mask: masks_of.update({call.layer: mask})):
+        logits(ours, batch)
+    lengths = (batch[0] != task.source_dictionary.pad()).sum(-1)
+    for mask in masks_of.values():
+        counts = mask.expand(len(lengths), 4, -1, -1).sum(-1)
+        read = lengths if cross == "Full" else lengths.clamp(max=2)
+        assert torch.equal(counts, read[:, None, None].expand_as(counts))
+
+
 @pytest.mark.parametrize("name", ["strided", "fixed"])
 def test_a_factorised_decoder_attends_by_its_parts_in_turn(task, batch, name):
     options = {"factorised_pattern": name, "factorised_stride": 3, "factorised_summary": 2 if name == "fixed" else None}
