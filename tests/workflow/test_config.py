@@ -22,16 +22,20 @@ from replication.paths import ROOT
 from replication.results import CHARACTER_MODELS
 from replication.timing.contenders import untrained_prediction
 from replication.timing.scaling import measure
+from replication.translation.forms import WITH_ANOTHER_CROSS_FORM
 from sparselib import predictors
 from sparselib.blocks.chunks import POOLINGS
 from sparselib.blocks.fixed import MOST_FIXED_BLOCKS
 from sparselib.blocks.predictors import METRICS
 from sparselib.forms import FORMS
+from sparselib.integrations.fairseq.transformer import CROSS_FORMS
 from sparselib.masks import RANDOM_SCOPES
 from sparselib.projections import LOSSES, fit_projection
 
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-PROFILES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
+EVERY_PROFILE = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
+NEWS = EVERY_PROFILE["paper-news"]
+PROFILES = {name: profile for name, profile in EVERY_PROFILE.items() if profile is not NEWS}
 SETTINGS = SCHEMA["$defs"]["masked_lm"]["properties"]
 TRANSLATION = SCHEMA["$defs"]["translation"]["properties"]
 CHAR_LM = SCHEMA["$defs"]["char_lm"]["properties"]
@@ -82,7 +86,18 @@ def paths(value: object, path: tuple = ()) -> Iterator[list]:
 
 
 def test_the_schema_knows_the_attention_forms():
-    assert SCHEMA["$defs"]["form"]["enum"] == list(FORMS)
+    assert set(SCHEMA["$defs"]["form"]["enum"]) == {*FORMS, *WITH_ANOTHER_CROSS_FORM}
+    training = SCHEMA["$defs"]["mt_training"]["properties"]
+    assert training["attention_form"]["enum"] == list(FORMS)
+    assert training["attention_cross_form"]["enum"] == CROSS_FORMS
+
+
+def test_news_is_translated_as_the_talks_are():
+    Draft202012Validator(SCHEMA).validate(NEWS)
+    assert NEWS.keys() == {"profile", "seed", "student_seeds", "forms"}
+    (news,), talks = NEWS["forms"].values(), PROFILES["paper"]["forms"]["documents"]
+    assert news["corpus"].keys() == talks["corpus"].keys()
+    assert news | {"corpus": None} == talks | {"corpus": None}
 
 
 def test_a_profile_is_valid_and_named_as_its_file(profile):
