@@ -45,8 +45,7 @@ class Chunks:
 
     def blocks(self, pairs: Tensor) -> Tensor:
         """``Bool[B, H, n, m]`` -> ``Bool[B, H, N, M]``: blocks with any such pair, as "positive" is defined in section 6.1."""
-        rows = self._split(pairs, 2).any(3)
-        return self._split(rows, 3).any(4)
+        return self._split(self._split(pairs, 2).any(3), 3).any(4)
 
     def _split(self, x: Tensor, dim: int) -> Tensor:
         """Dimension `dim` of x ``[B, H, n, m]`` as chunks and their tokens, zeros (or False) at the end."""

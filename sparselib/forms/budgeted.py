@@ -190,5 +190,4 @@ def _drawn_keys(rows: Rows, allowed: Tensor, count: int, seed: int) -> Tensor:
     heads = torch.arange(rows.q.shape[1], device=rows.at.device)[None, :, None, None]
     drawn, allowed = torch.broadcast_tensors(lots(seed, heads, rows.at, rows.of), allowed)
     drawn = drawn.masked_fill(~allowed, torch.iinfo(torch.int64).min)
-    winners = drawn.topk(min(count, drawn.shape[-1])).indices
-    return torch.zeros_like(allowed).scatter_(-1, winners, True) & allowed
+    return torch.zeros_like(allowed).scatter_(-1, drawn.topk(min(count, drawn.shape[-1])).indices, True) & allowed
