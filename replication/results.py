@@ -86,6 +86,14 @@ def read_cross_attention(folder: Path) -> pd.DataFrame:
     return _read_all(folder, "*_seed*/cross_attention.csv", "a trained attention form")
 
 
+def read_pronouns(folder: Path) -> pd.DataFrame:
+    """Contrasts of pronouns, and in how many a model was right: ``context, pronoun, contrasts, right, form, budget, seed``.
+
+    ``folder`` is that of a language pair. Raises ``FileNotFoundError`` if there is none.
+    """
+    return _read_all(folder, "*_seed*/pronouns.csv", "pronouns")
+
+
 def _read_all(folder: Path, pattern: str, what: str) -> pd.DataFrame:
     """The tables that match a pattern, one below the other in the order of their paths."""
     paths = sorted(folder.glob(pattern))
