@@ -60,14 +60,20 @@ def contrasts_of(source: list[list[str]], target: list[list[str]]) -> Iterator[C
                 f"block {number}: {len(of_source)} sentences of the source for {len(of_target)} of the target"
             )
         for place in range(1, len(of_target)):
-            words = of_target[place].split()
-            found = [at for at, word in enumerate(words) if word.lower() in PRONOUNS]
-            if len(found) == 1:
-                own = words[found[0]]
-                others = [pronoun for pronoun in PRONOUNS if pronoun != own.lower()]
-                exchanged = [other.capitalize() if own[0].isupper() else other for other in others]
-                variants = [" ".join([*words[: found[0]], other, *words[found[0] + 1 :]]) for other in exchanged]
-                yield Contrast(own.lower(), of_source[: place + 1], of_target[: place + 1], variants)
+            pronoun, variants = _exchanged(of_target[place])
+            if variants:
+                yield Contrast(pronoun, of_source[: place + 1], of_target[: place + 1], variants)
+
+
+def _exchanged(sentence: str) -> tuple[str, list[str]]:
+    """A sentence's only pronoun, in small letters, and the sentence with each of the others; nothing if it has none or more."""
+    words = sentence.split()
+    places = [place for place, word in enumerate(words) if word.lower() in PRONOUNS]
+    if len(places) != 1:
+        return "", []
+    before, own, after = words[: places[0]], words[places[0]], words[places[0] + 1 :]
+    others = [other.capitalize() if own[0].isupper() else other for other in PRONOUNS if other != own.lower()]
+    return own.lower(), [" ".join([*before, other, *after]) for other in others]
 
 
 def first_of_each(contrasts: Iterable[Contrast], count: int) -> list[Contrast]:
@@ -92,7 +98,7 @@ def first_of_each(contrasts: Iterable[Contrast], count: int) -> list[Contrast]:
 
 @torch.no_grad()
 def log_probabilities(translator: Translator, pairs: list[tuple[str, str]], codes: BPE, batch_tokens: int) -> Tensor:
-    """Log-probability of each target given its source, teacher-forced, the sentence's end included: float64 ``[pairs]``.
+    """Log-probability (nats) of each target given its source, teacher-forced, its end included: float64 ``[pairs]``.
 
     Parameters
     ----------
