@@ -29,7 +29,8 @@ BLOCK_METHODS = {
     "bigbird-softmax": "BigBird, softmax",
 }
 #: Attention forms as the published tables name them, in their order.
-FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k self", "Top-k", "Top-k OOW", "Top-k OOW cross"]
+FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k self", "Top-k", "Top-k OOW",
+         "Top-k OOW cross"]  # fmt: skip
 #: Character models as the published tables name them, in their order.
 CHARACTER_MODELS = {
     "block": "Transformer block",
@@ -49,37 +50,22 @@ def read_sweep(folder: Path) -> pd.DataFrame:
 
     Raises ``FileNotFoundError`` if there is none.
     """
-    return _read_seeds(folder / "sweep", "the recall sweep")
+    return _read_all(folder / "sweep", "seed*", "the recall sweep")
 
 
 def read_replaced(folder: Path) -> pd.DataFrame:
     """Perplexity, or BLEU, under replaced graphs, every seed. Raises ``FileNotFoundError`` if there is none."""
-    return _read_seeds(folder / "replaced", "replaced graphs")
-
-
-def _read_seeds(folder: Path, what: str) -> pd.DataFrame:
-    """Tables of single seeds, or one of all of them."""
-    paths = sorted(folder.glob("seed*"))
-    if not paths:
-        raise FileNotFoundError(f"{folder}: no table of {what}; run the workflow first")
-    return pd.concat([read_table(path) for path in paths], ignore_index=True)
+    return _read_all(folder / "replaced", "seed*", "replaced graphs")
 
 
 def read_blocks(folder: Path) -> pd.DataFrame:
     """Perplexity under predicted blocks, every block size and seed. Raises ``FileNotFoundError`` if there is none."""
-    return _read_sizes(folder, "evaluated/seed*.csv")
+    return _read_all(folder / "blocks", "size*/evaluated/seed*.csv", "block sizes")
 
 
 def read_block_times(folder: Path) -> pd.DataFrame:
     """Seconds per sequence, every block size. Raises ``FileNotFoundError`` if there is none."""
-    return _read_sizes(folder, "timed.csv")
-
-
-def _read_sizes(folder: Path, name: str) -> pd.DataFrame:
-    paths = sorted((folder / "blocks").glob(f"size*/{name}"))
-    if not paths:
-        raise FileNotFoundError(f"{folder / 'blocks'}: no table of block sizes ({name}); run the workflow first")
-    return pd.concat([read_table(path) for path in paths], ignore_index=True)
+    return _read_all(folder / "blocks", "size*/timed.csv", "block sizes")
 
 
 def read_forms(folder: Path) -> pd.DataFrame:
@@ -92,18 +78,27 @@ def read_forms(folder: Path) -> pd.DataFrame:
     FileNotFoundError
         If there is none.
     """
-    return _read_cells(folder, "measured.csv")
+    return _read_all(folder, "*_seed*/measured.csv", "a trained attention form")
 
 
 def read_cross_attention(folder: Path) -> pd.DataFrame:
     """Cross-attention of every trained form, a row per decoder layer. Raises ``FileNotFoundError`` if there is none."""
-    return _read_cells(folder, "cross_attention.csv")
+    return _read_all(folder, "*_seed*/cross_attention.csv", "a trained attention form")
 
 
-def _read_cells(folder: Path, name: str) -> pd.DataFrame:
-    paths = sorted(folder.glob(f"*_seed*/{name}"))
+def read_pronouns(folder: Path) -> pd.DataFrame:
+    """Contrasts of pronouns, and in how many a model was right: ``context, pronoun, contrasts, right, form, budget, seed``.
+
+    ``folder`` is that of a language pair. Raises ``FileNotFoundError`` if there is none.
+    """
+    return _read_all(folder, "*_seed*/pronouns.csv", "pronouns")
+
+
+def _read_all(folder: Path, pattern: str, what: str) -> pd.DataFrame:
+    """The tables that match a pattern, one below the other in the order of their paths."""
+    paths = sorted(folder.glob(pattern))
     if not paths:
-        raise FileNotFoundError(f"{folder}: no table of a trained attention form ({name}); run the workflow first")
+        raise FileNotFoundError(f"{folder}: no table of {what} ({pattern}); run the workflow first")
     return pd.concat([read_table(path) for path in paths], ignore_index=True)
 
 

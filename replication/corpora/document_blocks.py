@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 
-def join_blocks(lines: dict[str, list[str]], documents: list[int], words: int) -> dict[str, list[str]]:
-    """Join aligned sentences of one document, as many as fit, so that no side of a block has more than ``words`` words.
+def cut_into_blocks(lines: dict[str, list[str]], documents: list[int], words: int) -> dict[str, list[list[str]]]:
+    """Aligned sentences of one document, as many as fit, so that no side of a block has more than ``words`` words.
 
     A sentence that is longer than that is a block of its own.
 
@@ -12,6 +12,10 @@ def join_blocks(lines: dict[str, list[str]], documents: list[int], words: int) -
     ----------
     lines : sentences by language, aligned
     documents : the document of each sentence; those of a document follow each other
+
+    Returns
+    -------
+    The sentences of each block, by language.
 
     Raises
     ------
@@ -24,7 +28,12 @@ def join_blocks(lines: dict[str, list[str]], documents: list[int], words: int) -
         if len(text) != len(documents):
             raise ValueError(f"documents: {len(documents)} numbers for {len(text)} sentences of {language}")
     blocks = list(_blocks(lines, documents, words))
-    return {language: [" ".join(text[block]) for block in blocks] for language, text in lines.items()}
+    return {language: [text[block] for block in blocks] for language, text in lines.items()}
+
+
+def join_sentences(blocks: dict[str, list[list[str]]]) -> dict[str, list[str]]:
+    """Blocks of :func:`cut_into_blocks`, each as one line."""
+    return {language: [" ".join(block) for block in of_language] for language, of_language in blocks.items()}
 
 
 def _blocks(lines: dict[str, list[str]], documents: list[int], words: int) -> Iterator[slice]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from replication.corpora.alignment import align, to_pharaoh
-from replication.corpora.document_blocks import join_blocks
+from replication.corpora.document_blocks import cut_into_blocks, join_sentences
 from replication.corpora.documents import Document
 from replication.corpora.folder import read_folder
 from replication.corpora.grammar.translations import Translation, write_translations
@@ -74,20 +74,28 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
             raise ValueError(f"corpus source {source.get('source')!r} is unknown: it is grammar, folder or hub")
 
 
-def read_document_blocks(
+def read_block_sentences(
     source: dict, splits: list[str], languages: list[str], words: int
-) -> dict[str, dict[str, list[str]]]:
-    """The same with a line per block of consecutive sentences, at most so many ``words`` on either side.
+) -> dict[str, dict[str, list[list[str]]]]:
+    """The same in blocks of consecutive sentences, at most so many ``words`` on either side.
 
     Only the grammar knows where its documents end; any other split counts as one document.
     """
     if source.get("source") != "grammar":
         read = read_parallel_splits(source, splits, languages)
-        return {split: join_blocks(lines, [0] * len(lines[languages[0]]), words) for split, lines in read.items()}
+        return {split: cut_into_blocks(lines, [0] * len(lines[languages[0]]), words) for split, lines in read.items()}
     return {
-        split: join_blocks(_lines(pairs, languages), [pair.document for pair in pairs], words)
+        split: cut_into_blocks(_lines(pairs, languages), [pair.document for pair in pairs], words)
         for split, pairs in _written(source, splits, languages).items()
     }
+
+
+def read_document_blocks(
+    source: dict, splits: list[str], languages: list[str], words: int
+) -> dict[str, dict[str, list[str]]]:
+    """The blocks of :func:`read_block_sentences`, a line per block."""
+    blocks = read_block_sentences(source, splits, languages, words)
+    return {split: join_sentences(of_split) for split, of_split in blocks.items()}
 
 
 def read_alignments(source: dict, splits: list[str], languages: list[str]) -> dict[str, list[str]]:

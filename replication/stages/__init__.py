@@ -35,6 +35,7 @@ STAGES = (
     "character_baselines",
     "train_forms",
     "measure_forms",
+    "measure_pronouns",
     "train_normalizers",
     "normalizer_speed",
     "scaling",

@@ -298,6 +298,8 @@ MISSING = {
     "train-translation": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "seed": 0},
     "train-forms": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "cell": CELL},
     "measure-forms": {"data": "d", **DECODING, "references": "nowhere", "cell": CELL},
+    "measure-pronouns": {"data": "d", "from": "fr", "to": "en", "source": {"source": "folder", "path": "nowhere"},
+                         "split": "test", "block_words": 9, "words": "spaces", "cell": CELL},
     "train-normalizers": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "top_k": 2, "seed": 0},
     "extract-decoder": {**TRANSLATOR, "split": "valid", "sentences": 2, "shortest": 1, "seed": 0},
     "bleu": {**TRANSLATOR, **DECODING, "hypotheses": "h"},

@@ -38,6 +38,9 @@ LEFT = {
     "normalizer_speed": TRANSLATOR_FILES,
 }
 
+# Forms whose pronouns are measured in documents: full attention, and the one that Extremely Sparse Transformer proposes.
+FORMS_WITH_PRONOUNS = ["Full", "Top-k OOW"]
+
 # Each stage says here which notebooks read what it has made: those that draw the figure of their name, and the others. The
 # ledger of claims is tested on what was measured.
 FIGURES, TABLES, MEASURED = {}, {}, []
@@ -115,6 +118,20 @@ def form_jobs(forms, chosen=lambda folder: True):
                 (unit, section, pair, start // per_job, cells[start : start + per_job])
                 for start in range(0, len(cells), per_job)
             ]
+    return jobs
+
+
+def pronoun_jobs(documents):
+    """Language pair and cells of every job that measures pronouns: of English, where the corpus knows what is a document."""
+    jobs = []
+    for pair, corpus in documents["corpus"].items():
+        cells = [
+            cell
+            for cell in form_cells(documents["runs"])
+            if cell["form"] in FORMS_WITH_PRONOUNS
+        ]
+        if cells and corpus["source"] == "grammar" and pair.endswith("-en"):
+            jobs.append((pair, cells))
     return jobs
 
 

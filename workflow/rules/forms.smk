@@ -142,6 +142,39 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
             " {params.alignment} --beam {params.beam} --words {params.words} --output $(dirname {input.data}) > {log} 2>&1"
 
 
+PRONOUNS = []
+for pair, cells in pronoun_jobs(FORMS["documents"]) if "documents" in FORMS else []:
+    section, at = FORMS["documents"], f"{RESULTS}/forms/documents/{pair}"
+    tables = [f"{at}/{cell['name']}/pronouns.csv" for cell in cells]
+    PRONOUNS += tables
+
+    rule:
+        name:
+            f"measure_pronouns_{pair.replace('-', '_')}"
+        input:
+            code=closure("measure-pronouns"),
+            data=f"{at}/data",
+            models=[f"{at}/{cell['name']}/model.safetensors" for cell in cells],
+        output:
+            tables,
+        log:
+            f"{RESULTS}/logs/forms/documents/{pair}/pronouns.log",
+        resources:
+            gpu=1,
+        params:
+            corpus=json.dumps(section["corpus"][pair]),
+            splits="--split train --split valid --split test",
+            languages="--from {} --to {}".format(*pair.split("-")),
+            cells=as_options(cells),
+            block_words=section["block_words"],
+            words=section["words"],
+        message:
+            f"Measure the pronouns of {len(cells)} translators of documents, {pair}"
+        shell:
+            "replicate measure-pronouns --data {input.data} --source {params.corpus:q} {params.splits} {params.languages}"
+            " --block-words {params.block_words} --words {params.words} {params.cells} --output $(dirname {input.data}) > {log} 2>&1"
+
+
 FORM_MEASURED = {
     unit: [
         f"{RESULTS}/forms/{unit}/{pair}/{cell['name']}/{table}"
@@ -163,6 +196,7 @@ if "sentences" in FORMS:
 if "documents" in FORMS:
     TABLES["extremely_sparse/table2_documents"] = [
         *FORM_MEASURED["documents"],
+        *PRONOUNS,
         "config/published/extremely_sparse_table2.csv",
     ]
 MEASURED += [path for paths in FORM_MEASURED.values() for path in paths]

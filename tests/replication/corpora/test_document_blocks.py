@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication.corpora.document_blocks import join_blocks
-from replication.corpora.sources import read_document_blocks, read_parallel_splits
+from replication.corpora.document_blocks import cut_into_blocks, join_sentences
+from replication.corpora.sources import read_block_sentences, read_document_blocks, read_parallel_splits
 
 GRAMMAR = {"source": "grammar", "sentences": {"train": 60, "valid": 10, "test": 10}, "seed": 4}
 
@@ -30,7 +30,7 @@ def text(lengths):
 @given(sentences, st.integers(1, 15))
 def test_blocks_are_the_text_cut_where_it_must_be(lengths, words):
     lines, documents = text(lengths)
-    blocks = join_blocks(lines, documents, words)
+    blocks = join_sentences(cut_into_blocks(lines, documents, words))
     of_word = {word: n for n, line in enumerate(lines["en"]) for word in line.split()}
     for side in lines:
         assert " ".join(blocks[side]).split() == " ".join(lines[side]).split()
@@ -47,14 +47,16 @@ def test_blocks_are_the_text_cut_where_it_must_be(lengths, words):
 
 def test_an_example():
     lines = {"fr": ["a b", "c", "d", "e f g h"], "en": ["A", "B C", "D", "E"]}
-    assert join_blocks(lines, [0, 0, 1, 1], 3) == {"fr": ["a b c", "d", "e f g h"], "en": ["A B C", "D", "E"]}
+    blocks = cut_into_blocks(lines, [0, 0, 1, 1], 3)
+    assert blocks == {"fr": [["a b", "c"], ["d"], ["e f g h"]], "en": [["A", "B C"], ["D"], ["E"]]}
+    assert join_sentences(blocks) == {"fr": ["a b c", "d", "e f g h"], "en": ["A B C", "D", "E"]}
 
 
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="words"):
-        join_blocks({"fr": ["a"]}, [0], 0)
+        cut_into_blocks({"fr": ["a"]}, [0], 0)
     with pytest.raises(ValueError, match="documents: 2 numbers for 1 sentences of fr"):
-        join_blocks({"fr": ["a"]}, [0, 0], 5)
+        cut_into_blocks({"fr": ["a"]}, [0, 0], 5)
 
 
 def test_the_grammars_blocks_are_its_documents_where_they_fit():
@@ -64,6 +66,16 @@ def test_the_grammars_blocks_are_its_documents_where_they_fit():
         assert len(sides["fr"]) < len(single[split]["fr"])
         for side in sides:
             assert " ".join(sides[side]) == " ".join(single[split][side])
+
+
+def test_blocks_hold_the_sentences_of_the_split_in_their_order():
+    single = read_parallel_splits(GRAMMAR, ["valid", "test"], ["fr", "en"])
+    blocks = read_block_sentences(GRAMMAR, ["valid", "test"], ["fr", "en"], 40)
+    for split, sides in blocks.items():
+        assert [len(block) for block in sides["fr"]] == [len(block) for block in sides["en"]]
+        assert max(len(block) for block in sides["fr"]) > 1
+        for side in sides:
+            assert [sentence for block in sides[side] for sentence in block] == single[split][side]
 
 
 def test_a_folder_counts_as_one_document(tmp_path):
