@@ -238,7 +238,9 @@ def test_pronouns_of_every_model_are_read(tmp_path):
 
 
 def test_forms_are_named_as_the_predictors_are():
-    assert results.FORMS == list(FORMS)
+    assert [form for form in results.FORMS if form in FORMS] == list(FORMS)
+    # What XST's text compares without a row of its own stands beside the form that it changes.
+    assert set(results.FORMS) - FORMS.keys() == {"Top-k self", "Top-k OOW cross"}
 
 
 def test_reading_tables_and_the_command_line_do_not_wait_for_torch_or_scipy():
