@@ -175,7 +175,7 @@ def test_float64(alpha):
 @backends
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_the_last_rows_of_causal_attention(alpha, backend):
-    q, k, v = drawn(2, 4, 2, 70, 70, 16)
+    q, k, v = drawn(1, 2, 1, 70, 70, 16)
     found = block_sparse_entmax_decode(q[:, :, -5:], k, v, alpha=alpha, backend=backend)
     whole = block_sparse_entmax_attention(q, k, v, alpha=alpha, causal=True, backend=backend)
     torch.testing.assert_close(found, whole[:, :, -5:])

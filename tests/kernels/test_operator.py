@@ -30,14 +30,14 @@ def lists(mask):
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
-@pytest.mark.parametrize("mask", [None, drawn_mask()])
+@pytest.mark.parametrize("mask", [None, drawn_mask(20)])
 @pytest.mark.parametrize("backend", ["gather", "triton"])
 def test_pytorchs_checks_of_operators(backend, mask, alpha):
     if backend == "triton":
         pytest.importorskip("triton")
-    lengths = torch.tensor([35], dtype=torch.int32)
+    lengths = torch.tensor([17], dtype=torch.int32)
     torch.library.opcheck(
-        _operator, (*drawn(), *lists(mask), None, None, lengths, 16, 16, alpha, 0.25, True, backend, False)
+        _operator, (*drawn(20), *lists(mask), None, None, lengths, 16, 16, alpha, 0.25, True, backend, False)
     )
 
 

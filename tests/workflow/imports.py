@@ -1,10 +1,26 @@
-"""Files of this repository that a fresh process reads when it runs some code, and then all imports inside functions."""
+"""Files of this repository that a fresh process reads when it runs some code, and then all imports inside functions.
+
+A JSON list for each piece of code among the arguments. Each runs in a fork that has not read any of these files; what is
+slow to import, and reads none of them, all forks have from before.
+"""
 
 import ast
+import json
+import os
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+#: From elsewhere, and slow.
+HEAVY = (
+    "torch",
+    "pandas",
+    "transformers.trainer",
+    "scipy.stats",
+    "sklearn.cluster",
+    "sacrebleu",
+    "hydra.core.config_store",
+)
 PACKAGES = [str(ROOT / package) for package in ("kernels", "replication", "sparselib")]
 
 
@@ -32,12 +48,32 @@ def give_fairseq_its_folder() -> None:
         import_user_module(Namespace(user_dir=str(commands.USER_DIR)))
 
 
-if __name__ == "__main__":
-    exec(sys.argv[1])
+def read_by(code: str) -> list[str]:
+    exec(code)
     done = set()
     while waiting := own_modules().keys() - done:
         for path in waiting:
             run_imports(path, own_modules()[path].__package__)
         done |= waiting
         give_fairseq_its_folder()
-    print(*sorted(path.relative_to(ROOT) for path in own_modules()), sep="\n")
+    return sorted(str(path.relative_to(ROOT)) for path in own_modules())
+
+
+def print_apart(code: str) -> None:
+    child = os.fork()
+    if child == 0:
+        print(json.dumps(read_by(code)), flush=True)
+        os._exit(0)  # a fork that failed ends with its traceback, and as this process does
+    if os.waitpid(child, 0)[1]:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    for name in HEAVY:
+        try:
+            __import__(name)
+        except ImportError as error:  # what is not pinned
+            print(error, file=sys.stderr)
+    assert not own_modules()
+    for code in sys.argv[1:]:
+        print_apart(code)

@@ -47,8 +47,14 @@ def without(tmp_path_factory) -> dict[str, int]:
     return plan(tmp_path_factory.mktemp("none"), [], "checkpoints=False")[0]
 
 
-def test_what_is_shipped_is_not_trained(tmp_path, without):
-    jobs, text = plan(tmp_path, SHIPPED, f"checkpoints={tmp_path}")
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory) -> tuple[dict[str, int], str]:
+    folder = tmp_path_factory.mktemp("shipped")
+    return plan(folder, SHIPPED, f"checkpoints={folder}")
+
+
+def test_what_is_shipped_is_not_trained(shipped, without):
+    jobs, text = shipped
     assert {name: count for name, count in jobs.items() if name.startswith("weights_")} == {
         "weights_masked_lm": 1,
         "weights_translation": 1,
@@ -64,8 +70,8 @@ def test_what_is_shipped_is_not_trained(tmp_path, without):
     assert not any("full_seed0" in line or "full_seed1" in line for line in commands)
 
 
-def test_nothing_else_differs(tmp_path, without):
-    jobs, _ = plan(tmp_path, SHIPPED, f"checkpoints={tmp_path}")
+def test_nothing_else_differs(shipped, without):
+    jobs, _ = shipped
     of_models = ("train_", "weights_", "total")
     others = [{name: n for name, n in some.items() if not name.startswith(of_models)} for some in (jobs, without)]
     assert others[0] == others[1]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import tiny
+import torch
 from tiny import assert_same_weights, train_tiny
 
 from replication.masked_lm import training
@@ -42,7 +43,7 @@ def is_json(path: Path) -> bool:
 
 
 def test_training_goes_on_after_a_kill_as_if_nothing_had_happened(tmp_path):
-    steps, killed, whole = 150, tmp_path / "killed", tmp_path / "whole"
+    steps, killed, whole = 60, tmp_path / "killed", tmp_path / "whole"
     script = [sys.executable, str(Path(tiny.__file__)), str(killed), str(steps)]
     process = subprocess.Popen(script, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 90
@@ -58,21 +59,43 @@ def test_training_goes_on_after_a_kill_as_if_nothing_had_happened(tmp_path):
     assert_same_weights(resumed, train_tiny(whole, causal_steps=10_000, max_steps=steps))
 
 
+CAUSAL = {"causal_steps": 99}
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory) -> Path:
+    """A causal training after its first checkpoint. To be copied."""
+    folder = tmp_path_factory.mktemp("masked_lm") / "interrupted"
+    with pytest.MonkeyPatch.context() as patched:
+        interrupt(folder, patched, 9, **CAUSAL)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> torch.nn.Module:
+    """The same training, not interrupted."""
+    return train_tiny(tmp_path_factory.mktemp("whole"), **CAUSAL)
+
+
+def test_a_resumed_run_ends_with_the_weights_of_a_causal_one(tmp_path, interrupted, whole):
+    shutil.copytree(interrupted, tmp_path / "resumed")
+    assert_same_weights(train_tiny(tmp_path / "resumed", **CAUSAL), whole)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
-        {"causal_steps": 99},
-        {"causal_steps": 99, "input_ids": tiny.text()[1][:24]},
+        CAUSAL | {"input_ids": tiny.text()[1][:24]},
         {},
         {"causal_steps": 6},
         {"dropout": 0.1},
     ],
-    ids=["causal", "several epochs", "masked", "causal first", "dropout"],
+    ids=["several epochs", "masked", "causal first", "dropout"],
 )
 def test_a_resumed_run_ends_with_the_weights_of_an_uninterrupted_one(tmp_path, monkeypatch, changes):
-    whole = train_tiny(tmp_path / "whole", **changes)
+    uninterrupted = train_tiny(tmp_path / "whole", **changes)
     interrupt(tmp_path / "resumed", monkeypatch, 9, **changes)
-    assert_same_weights(train_tiny(tmp_path / "resumed", **changes), whole)
+    assert_same_weights(train_tiny(tmp_path / "resumed", **changes), uninterrupted)
 
 
 def test_resuming_does_not_start_anew(tmp_path, monkeypatch):
@@ -82,15 +105,13 @@ def test_resuming_does_not_start_anew(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("last", [None, "", '{"best'])
-def test_a_half_written_checkpoint_is_ignored(tmp_path, monkeypatch, last):
-    same = {"causal_steps": 99}
-    whole = train_tiny(tmp_path / "whole", **same)
-    interrupt(tmp_path / "resumed", monkeypatch, 9, **same)
+def test_a_half_written_checkpoint_is_ignored(tmp_path, interrupted, whole, last):
+    shutil.copytree(interrupted, tmp_path / "resumed")
     checkpoints = tmp_path / "resumed" / "checkpoints"
     shutil.copytree(checkpoints / "checkpoint-5", checkpoints / "checkpoint-10")
     state = checkpoints / "checkpoint-10" / "trainer_state.json"
     state.unlink() if last is None else state.write_text(last)
-    assert_same_weights(train_tiny(tmp_path / "resumed", **same), whole)
+    assert_same_weights(train_tiny(tmp_path / "resumed", **CAUSAL), whole)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +125,14 @@ def test_a_half_written_checkpoint_is_ignored(tmp_path, monkeypatch, last):
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_checkpoints_of_other_settings_are_discarded(tmp_path, monkeypatch, changed):
-    settings = {"causal_steps": 99}
-    interrupt(tmp_path, monkeypatch, 9, **settings)
-    interrupt(tmp_path, monkeypatch, 1, **settings)
-    assert [path.name for path in tmp_path.glob("checkpoints/checkpoint-*")] == ["checkpoint-5"]
-    interrupt(tmp_path, monkeypatch, 1, **(settings | changed))
-    assert list(tmp_path.glob("checkpoints/checkpoint-*")) == []
+def test_checkpoints_of_other_settings_are_discarded(tmp_path, monkeypatch, interrupted, changed):
+    folder = tmp_path / "resumed"
+    shutil.copytree(interrupted, folder)
+    interrupt(folder, monkeypatch, 1, **CAUSAL | changed)
+    assert list(folder.glob("checkpoints/checkpoint-*")) == []
+
+
+def test_checkpoints_of_the_same_settings_are_kept(tmp_path, monkeypatch, interrupted):
+    shutil.copytree(interrupted, tmp_path / "resumed")
+    interrupt(tmp_path / "resumed", monkeypatch, 1, **CAUSAL)
+    assert [path.name for path in tmp_path.glob("resumed/checkpoints/checkpoint-*")] == ["checkpoint-5"]

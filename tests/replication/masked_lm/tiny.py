@@ -1,6 +1,7 @@
 """A text, a tokenizer and a model so small that training takes seconds; run as a script, it trains (to be killed)."""
 
 import sys
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -33,6 +34,7 @@ TRAINING = {
 }
 
 
+@cache
 def text() -> tuple[PreTrainedTokenizerFast, torch.Tensor]:
     """A tokenizer and blocks ``[N, 16]``."""
     documents = list(islice(write_documents(0), 12))

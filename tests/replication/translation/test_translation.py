@@ -33,6 +33,8 @@ ARCHITECTURE = {
     for key, value in {"layers": 1, "embed_dim": 32, "ffn_embed_dim": 32, "attention_heads": 2}.items()
 }
 TRAINING = {"lr": 0.01, "warmup_updates": 5, "max_tokens": 600, "dropout": 0.0, "log_interval": 5}
+#: Enough to translate, see the first test.
+UPDATES = 300
 DICTIONARY = dict(
     zip("alpha beta gamma delta epsilon zeta".split(), "eins zwei drei vier fünf sechs".split(), strict=True)
 )
@@ -53,7 +55,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(data):
-    train(data / "data", "en", "de", ARCHITECTURE, TRAINING | {"max_update": 600}, 0, data / "model")
+    train(data / "data", "en", "de", ARCHITECTURE, TRAINING | {"max_update": UPDATES}, 0, data / "model")
     return data / "model"
 
 
@@ -113,7 +115,7 @@ def test_the_log_has_a_row_per_split_and_epoch(model):
     assert set(log["split"]) == {"train", "valid"}
     assert not log.duplicated(["split", "epoch"]).any()
     train_rows = log[log["split"] == "train"].sort_values("epoch")
-    assert train_rows["num_updates"].iloc[-1] == 600
+    assert train_rows["num_updates"].iloc[-1] == UPDATES
     assert train_rows["loss"].iloc[-1] < train_rows["loss"].iloc[0]
 
 

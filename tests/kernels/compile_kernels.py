@@ -1,0 +1,44 @@
+"""What the compiler makes of kernels for Hopper: a JSON list of kernels per setting; benchmarks/ has to be importable.
+
+python tests/kernels/compile_kernels.py SETTING...
+
+A setting is a JSON list: of DTYPE, DIMENSION, ALPHA, CAUSAL and BLOCK for attention; without CAUSAL for decoding, where a
+block of 0 is no list. One process compiles them all, as the compiler itself takes long to import.
+"""
+
+import json
+import sys
+
+import torch
+from kernel_instructions import Compiling, Hopper, compiled, resources
+from triton.runtime import driver
+
+from sparselib.kernels import triton_decode
+from sparselib.kernels.lists import dense
+
+NAMES = ("_scores", "_thresholds", "_weigh")
+KERNELS = {name: getattr(triton_decode, name) for name in NAMES}
+
+
+def decoding(dtype: str, dimension: int, alpha: float, block: int) -> list[dict]:
+    rows = []
+
+    def told(name: str, kernel) -> None:
+        product = next((x for x in ("wgmma", "mma.sync", "fma.rn.f32") if x in kernel.asm["ptx"]), None)
+        row = {"kernel": name, "product": None if name == "_thresholds" else product.removesuffix(".rn.f32")}
+        rows.append(row | {"shared_bytes": kernel.metadata.shared, **resources(kernel.asm["cubin"])})
+
+    for name, kernel in KERNELS.items():
+        setattr(triton_decode, name, Compiling(kernel, told))
+    q = torch.zeros(2, 8, 1, dimension, dtype=getattr(torch, dtype))
+    cache = torch.zeros(2, 2, 960, dimension, dtype=q.dtype)
+    lists = dense((1, 960 // block), block, False, q.device) if block else None
+    lengths = torch.zeros(2, dtype=torch.int64)
+    triton_decode.decode(q, cache, cache, lists, lengths, alpha=alpha, scale=0.125)
+    return rows
+
+
+if __name__ == "__main__":
+    driver.set_active(Hopper())
+    for setting in map(json.loads, sys.argv[1:]):
+        print(json.dumps(compiled(*setting) if len(setting) == 5 else decoding(*setting)))
