@@ -69,8 +69,8 @@ def folder(made, tmp_path) -> Path:
 
 
 def unpack(folder: Path, run: dict = RUN, code: str = "c0de"):
-    checkpoint = {"checkpoints": folder / "checkpoints", "name": NAME}
-    return stage("weights", **checkpoint, run=run, text=text_of(folder), code=code, output=folder / "unpacked")
+    at = {"checkpoints": folder / "checkpoints", "output": folder / "unpacked"}
+    return stage("weights", **at, model={"name": NAME, "run": run}, text=text_of(folder), code=code)
 
 
 def assert_refused(folder: Path, *named: str, run: dict = RUN) -> None:
@@ -101,7 +101,7 @@ def test_a_checkpoint_is_half_as_large_and_says_what_made_it(made):
 def test_unpacked_it_is_what_training_left(folder):
     result = unpack(folder)
     assert (result.exit_code, result.output) == (0, "")
-    trained, unpacked = folder / "results" / NAME, folder / "unpacked"
+    trained, unpacked = folder / "results" / NAME, folder / "unpacked" / NAME
     for name in ("log.csv", "training.json"):
         assert (unpacked / name).read_bytes() == (trained / name).read_bytes()
     assert {path.name for path in unpacked.iterdir()} == {"model.safetensors", "log.csv", "training.json"}
@@ -173,7 +173,7 @@ def test_other_code_is_said_and_not_refused(folder):
     assert result.exit_code == 0
     assert "warning: " in result.stderr
     assert "trained by code c0de, here it is 0ther" in result.stderr
-    assert (folder / "unpacked/model.safetensors").exists()
+    assert (folder / "unpacked" / NAME / "model.safetensors").exists()
 
 
 def test_a_checkpoint_that_is_not_there(folder):

@@ -308,7 +308,7 @@ MISSING = {
     "characters": {"source": {"source": "text", "path": "nowhere"}},
     "train-characters": {"text": "nowhere", "settings": {}, "recipe": RECIPE, "rows": {"train": 1}, "seed": 0},
     "character-baselines": {"text": "nowhere"},
-    "weights": {"checkpoints": "nowhere", "name": "n", "run": {}, "text": "t", "code": "c"},
+    "weights": {"checkpoints": "nowhere", "model": {"name": "n", "run": {}}, "text": "t", "code": "c"},
 }  # fmt: skip
 
 

@@ -1,46 +1,57 @@
 """Trained models: taken from checkpoints where there are some, and made into checkpoints."""
 
-for section, files in LEFT.items():
-    of_section = [folder for folder in MODELS if Path(folder).parts[0] == section]
-    taken = [folder for folder in of_section if shipped(folder)]
-    # One job trains them all.
-    if section == "normalizer_speed" and taken != of_section:
-        taken = []
-    if taken:
+# Models of one text come together: a job for each would take longer to start than to copy.
+TAKEN = {}
+for folder, model in MODELS.items():
+    section = Path(folder).parts[0]
+    # One job trains all normalisers: without one checkpoint, none is taken.
+    needed = (
+        [other for other in MODELS if Path(other).parts[0] == section]
+        if section == "normalizer_speed"
+        else [folder]
+    )
+    if all(shipped(other) for other in needed):
+        TAKEN.setdefault((section, model["made_from"]), []).append(folder)
 
-        rule:
-            name:
-                f"weights_{section}"
-            input:
-                code=closure("weights"),
-                weights=f"{CHECKPOINTS}/{{trained}}/weights.safetensors",
-                made_by=f"{CHECKPOINTS}/{{trained}}/made_by.json",
-                table=ancient(f"{CHECKPOINTS}/weights.csv"),
-                text=lambda wildcards: MODELS[wildcards.trained]["made_from"],
-            output:
-                [f"{RESULTS}/{{trained}}/{file}" for file in files],
-            log:
-                f"{RESULTS}/logs/weights/{{trained}}.log",
-            wildcard_constraints:
-                trained="|".join(taken),
-            priority: 3
-            params:
-                checkpoints=lambda wildcards, input: Path(input.table).parent,
-                folder=lambda wildcards, output: Path(output[0]).parent,
-                run=lambda wildcards: json.dumps(MODELS[wildcards.trained]["run"]),
-                text=lambda wildcards: texts(wildcards.trained),
-                stage=lambda wildcards: MODELS[wildcards.trained]["stage"],
-            message:
-                "Take {wildcards.trained} from its checkpoint"
-            shell:
-                "replicate weights --checkpoints {params.checkpoints} --name {wildcards.trained} --run {params.run:q} {params.text}"
-                ' --code "$(python -m workflow.closure {params.stage})" --output {params.folder} > {log} 2>&1'
+for number, ((section, text), folders) in enumerate(TAKEN.items()):
+    stage = MODELS[folders[0]]["stage"]
 
-        # The ruleorder statement knows no variables. Attention forms have no rule that trains what has a checkpoint.
-        if section != "forms":
-            workflow.ruleorder(
-                f"weights_{section}", MODELS[taken[0]]["stage"].replace("-", "_")
-            )
+    rule:
+        name:
+            f"weights_{number}_{section}"
+        input:
+            code=closure("weights"),
+            weights=expand(
+                f"{CHECKPOINTS}/{{folder}}/{{file}}",
+                folder=folders,
+                file=["weights.safetensors", "made_by.json"],
+            ),
+            table=ancient(f"{CHECKPOINTS}/weights.csv"),
+            text=text,
+        output:
+            expand(f"{RESULTS}/{{folder}}/{{file}}", folder=folders, file=LEFT[section]),
+        log:
+            f"{RESULTS}/logs/weights/{number}_{section}.log",
+        priority: 3
+        params:
+            checkpoints=lambda wildcards, input: Path(input.table).parent,
+            models=" ".join(
+                "--model "
+                + quote(json.dumps({"name": folder, "run": MODELS[folder]["run"]}))
+                for folder in folders
+            ),
+            text=texts(folders[0]),
+            stage=stage,
+            results=RESULTS,
+        message:
+            f"Take {len(folders)} of {section} from checkpoints"
+        shell:
+            "replicate weights --checkpoints {params.checkpoints} {params.models} {params.text}"
+            ' --code "$(python -m workflow.closure {params.stage})" --output {params.results} > {log} 2>&1'
+
+    # Attention forms have no rule that trains what has a checkpoint.
+    if section != "forms":
+        workflow.ruleorder(f"weights_{number}_{section}", stage.replace("-", "_"))
 
 
 # By its name only: what it writes is another run's input.
