@@ -42,11 +42,14 @@ for number, ((section, text), folders) in enumerate(TAKEN.items()):
             ),
             text=texts(folders[0]),
             stage=stage,
+            results=lambda wildcards, output, inner=len(Path(folders[0]).parts): Path(
+                output[0]
+            ).parents[inner],
         message:
             f"Take {len(folders)} of {section} from checkpoints"
         shell:
             "replicate weights --checkpoints {params.checkpoints} {params.models} {params.text}"
-            ' --code "$(python -m workflow.closure {params.stage})" --output {RESULTS} > {log} 2>&1'
+            ' --code "$(python -m workflow.closure {params.stage})" --output {params.results} > {log} 2>&1'
 
     # Attention forms have no rule that trains what has a checkpoint.
     if section != "forms":
