@@ -7,6 +7,9 @@ from scipy.sparse import csr_matrix
 class Bigram:
     """Interpolated Kneser-Ney bigrams (Ney et al. 1994) with one absolute discount, over a closed vocabulary.
 
+    Where no bigram occurs once, as in a long text of few characters, the discount is that of one that does: the method has
+    none there, and without any what was never seen would be impossible.
+
     Parameters
     ----------
     input_ids : integer array ``[N, n]``
@@ -19,9 +22,7 @@ class Bigram:
         self.counts = csr_matrix((np.ones(len(left)), (left, right)), shape=(vocab_size, vocab_size))
         self.counts.sum_duplicates()
         values = self.counts.data
-        once, twice = (values == 1).sum(), (values == 2).sum()
-        if once == 0:
-            raise ValueError("no bigram occurs once: the discount of Kneser-Ney is not defined on this text")
+        once, twice = max((values == 1).sum(), 1), (values == 2).sum()
         self.discount = once / (once + 2 * twice)
         self.totals = np.bincount(left, minlength=vocab_size)
         self.followers = np.diff(self.counts.indptr)

@@ -57,9 +57,14 @@ def test_any_shape_of_queries():
     np.testing.assert_array_equal(model.log_probability(previous, following), flat.reshape(3, 4, 5))
 
 
-def test_without_a_bigram_that_occurs_once_there_is_no_discount():
-    with pytest.raises(ValueError, match="no bigram occurs once"):
-        Bigram(np.array([[0, 1], [0, 1]]), VOCABULARY)
+def test_where_no_bigram_occurs_once_the_unseen_stays_possible():
+    """Ten after 0, of which two pairs occur twice: discounted by 1 / (1 + 2 * 2), as if one more occurred once."""
+    blocks = np.array([[0, 1]] * 6 + [[0, 2]] * 2 + [[0, 3]] * 2)
+    probabilities = np.exp(log_probabilities(blocks))
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+    continuation = (1 + 0.5) / (3 + 0.5 * VOCABULARY)
+    assert probabilities[0, 1] == pytest.approx((6 - 0.2) / 10 + 0.2 * 3 / 10 * continuation)
+    assert probabilities[0, 4] > 0
 
 
 def test_unigrams_are_counts_and_a_half():
