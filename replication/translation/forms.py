@@ -12,9 +12,9 @@ from replication.translation.model import Translator
 from sparselib.forms import form
 from sparselib.integrations.control import LayerCall
 
-FULL = "Full"
+FULL, TOP_K = "Full", "Top-k"
 #: Forms by the names that XST's text gives no row of its own: with another form in cross-attention (sections 6.1 and 6.2).
-WITH_ANOTHER_CROSS_FORM = {"Top-k self": ("Top-k", FULL), "Top-k OOW cross": ("Top-k OOW", "Top-k")}
+WITH_ANOTHER_CROSS_FORM = {"Top-k self": (TOP_K, FULL), "Top-k OOW cross": ("Top-k OOW", TOP_K)}
 
 
 def form_options(name: str, budget: int | None) -> dict[str, object]:
