@@ -57,5 +57,4 @@ class RowWise(ABC):
         visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
         at = torch.arange(q.shape[2], device=q.device)[None, None, :, None]
         of = torch.arange(k.shape[2], device=q.device)[None, None, None]
-        pairs = self.pairs(Rows(queries.vectors, keys.vectors, visible, at, of, causal))
-        return pairs.expand(*q.shape[:3], k.shape[2])
+        return self.pairs(Rows(queries.vectors, keys.vectors, visible, at, of, causal)).expand(*q.shape[:3], k.shape[2])

@@ -60,6 +60,12 @@ def test_full_and_empty_predictions():
     assert (empty_rows(none) == 6).all()
 
 
+def test_no_sentences_have_no_measures():
+    none = torch.zeros(0, 2, 3, 3, dtype=torch.bool)
+    for value in (recall(none, none), sparsity(none), empty_rows(none)):
+        assert value.shape == (0, 2)
+
+
 def test_measures_are_float64_per_sentence_and_head():
     predicted, gold = masks_of(6, [6, 4])
     for value in (recall(predicted, gold), precision(predicted, gold), exact_fraction(predicted, gold)):
