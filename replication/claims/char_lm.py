@@ -12,7 +12,7 @@ import pandas as pd
 from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.scores import effect, means, over_seeds, plain
 from replication.reading import read_table
-from replication.results import SPAN_MODELS, read_characters, span_at, spans_at_bits
+from replication.results import SPAN_MODELS, read_characters, spans_at_bits
 
 TESTS: dict[str, Test] = {}
 _claim = registering(TESTS)
@@ -130,21 +130,24 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 @_every_corpus(SPAN_MODELS, "log.csv")
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """At the widest span that softmax and Top-8 both had: the share of softmax's bits that Top-8 saves."""
-    saved, spans = [], []
+    saved, widest = [], []
     for _, of_seed in table.groupby("seed"):
-        logs = {name: log for name, log in of_seed.groupby("model")}
-        softmax, top_8 = logs["adaptive-span"], logs["adaptive-span-top-8"]
-        span = min(softmax["mean_span"].max(), top_8["mean_span"].max())
-        bits = [bits_at_span(log, span) for log in (softmax, top_8)]
-        saved.append(1 - bits[1] / bits[0])
-        spans.append(span)
-    return [over_seeds(f"bits saved at a span of {np.mean(spans):.0f}", saved, "model")]
+        logs = [of_seed[of_seed["model"] == name] for name in ("adaptive-span", "adaptive-span-top-8")]
+        span = min(log["mean_span"].max() for log in logs)
+        if span >= max(log["mean_span"].min() for log in logs):
+            softmax, top_8 = (bits_at_span(log, span) for log in logs)
+            saved.append(1 - top_8 / softmax)
+            widest.append(span)
+    return [over_seeds(f"bits saved at a span of {np.mean(widest):.0f}", saved, "model")] if saved else []
 
 
 def bits_at_span(log: pd.DataFrame, span: float) -> float:
-    """Bits per character where the mean span first came up to ``span``, interpolated between lines of the log."""
-    swapped = pd.DataFrame({"valid_bits": -log["mean_span"], "mean_span": log["valid_bits"]})
-    return span_at(swapped, -span)
+    """Best bits per character with a mean span up to ``span``, interpolated between lines of the log.
+
+    Not those where the span first came up to it: spans that begin wide pass it in the first steps, before anything is learned.
+    """
+    by_span = log.sort_values("mean_span")
+    return float(np.interp(span, by_span["mean_span"], by_span["valid_bits"].cummin()))
 
 
 #: Bits per character of adaptive span with top-8 in Table 3.
