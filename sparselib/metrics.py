@@ -43,10 +43,8 @@ def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, 
 
 def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
     """Number of real queries without a visible predicted key: ``Bool[B, H, Q, K]`` -> int64 ``[B, H]``."""
-    attends = (
-        (predicted & _visible_for(predicted, lengths, causal)).view(torch.uint8).any(dim=-1).bool()
-    )  # faster on a CPU
-    return (_real_queries(predicted, lengths) & ~attends).sum(dim=-1)
+    attends = (predicted & _visible_for(predicted, lengths, causal)).view(torch.uint8)
+    return (_real_queries(predicted, lengths) & (attends.any(dim=-1) == 0)).sum(dim=-1)
 
 
 def _visible_for(mask: Tensor, lengths: Lengths, causal: bool) -> Tensor:
