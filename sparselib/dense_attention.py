@@ -1,10 +1,49 @@
 """Dense masked attention with any normaliser: the oracle that every other path is tested against."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How a model makes scores of queries and keys: ``softcap * tanh(q @ k.T * scale / softcap) + bias``.
+
+    Attributes
+    ----------
+    scale : float, optional
+        ``1 / sqrt(D)`` by default.
+    softcap : float, optional
+        No score is larger (Gemma 2).
+    bias : Tensor broadcastable to ``[B, H, Q, K]``, optional
+        As T5's of relative positions, or ALiBi's.
+    sinks : Tensor ``[H]``, optional
+        Scores of one more key, which takes weight from the others and has no value (gpt-oss).
+    """
+
+    scale: float | None = None
+    softcap: float | None = None
+    bias: Tensor | None = None
+    sinks: Tensor | None = None
+
+    @property
+    def is_scale_alone(self) -> bool:
+        return self.softcap is None and self.bias is None and self.sinks is None
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """``[B, H, Q, D]``, ``[B, H, K, D]`` -> ``[B, H, Q, K]``, without that of a sink."""
+        scores = q @ k.transpose(-2, -1) * (q.shape[-1] ** -0.5 if self.scale is None else self.scale)
+        if self.softcap is not None:
+            scores = torch.tanh(scores / self.softcap) * self.softcap
+        return scores if self.bias is None else scores + self.bias
+
+
+#: The usual scores.
+PLAIN = Scoring()
 
 
 def attention(
@@ -38,16 +77,26 @@ def attention(
     if isinstance(mask, BlockMask):
         return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha_of(normalizer), scale=scale), None
     _check_shapes(q, k, v, mask)
-    weights = attention_weights(q, k, mask, normalizer=normalizer, scale=scale)
+    weights = attention_weights(q, k, mask, normalizer=normalizer, scoring=Scoring(scale))
     return weights @ v, weights
 
 
 def attention_weights(
-    q: Tensor, k: Tensor, mask: Tensor | None = None, *, normalizer: Normalizer = entmax15, scale: float | None = None
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None = None,
+    *,
+    normalizer: Normalizer = entmax15,
+    scoring: Scoring = PLAIN,
 ) -> Tensor:
-    """The weights ``[B, H, Q, K]`` of :func:`attention`, with the same arguments."""
-    scores = q @ k.transpose(-2, -1) * (q.shape[-1] ** -0.5 if scale is None else scale)
-    return weights_of(scores, mask, normalizer)
+    """The weights ``[B, H, Q, K]`` of :func:`attention`, with scores of any kind; those that sinks take are left out."""
+    scores = scoring.scores(q, k)
+    if scoring.sinks is None:
+        return weights_of(scores, mask, normalizer)
+    sink = scoring.sinks[:, None, None].to(scores).expand(*scores.shape[:-1], 1)
+    if mask is not None:
+        mask = torch.cat([mask.expand(scores.shape), mask.new_ones(sink.shape)], dim=-1)
+    return weights_of(torch.cat([scores, sink], dim=-1), mask, normalizer)[..., :-1]
 
 
 def weights_of(scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> Tensor:
@@ -62,7 +111,7 @@ def weights_of(scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> T
     return normalizer(scores.masked_fill(empty, 0.0)).masked_fill(empty, 0.0)
 
 
-def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scale: float | None = None) -> Tensor:
+def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scoring: Scoring = PLAIN) -> Tensor:
     """The attention graph of 1.5-entmax (section 4.1): True at ``[B, H, Q, K]`` where the weight is not zero.
 
     Parameters
@@ -75,7 +124,7 @@ def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scale: float
     if q.dtype in (torch.float16, torch.bfloat16):
         q, k = q.float(), k.float()
     with torch.no_grad():
-        return attention_weights(q, k, mask, scale=scale).bool()
+        return attention_weights(q, k, mask, scoring=scoring).bool()
 
 
 def _check_shapes(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> None:

@@ -10,7 +10,6 @@ from torch import Tensor
 from tqdm import tqdm
 
 from replication.graphs.grids import Member
-from sparselib.dense_attention import gold_graph
 from sparselib.integrations.control import AttentionControl, Graph, LayerCall
 from sparselib.integrations.graphs import PredictedGraph
 from sparselib.projections import Projection
@@ -71,7 +70,7 @@ class _Counted:
 
     def __call__(self, call: LayerCall) -> Tensor:
         mask = self.graph(call)
-        self.tally.add(mask, gold_graph(call.q, call.k, call.visible), call.visible)
+        self.tally.add(mask, call.gold(), call.visible)
         return mask
 
 
@@ -113,7 +112,7 @@ def evaluate_replaced(
 
     rows = [
         row("full", "{}", 0, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1)),
-        row("gold graph", "{}", 0, lambda call: gold_graph(call.q, call.k, call.visible)),
+        row("gold graph", "{}", 0, LayerCall.gold),
     ]
     for member, window, graph in replacements.graphs(causal, device):
         rows.append(row(member.method, member.setting, window, graph))

@@ -2,14 +2,14 @@
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from sparselib.blocks.kernel_arguments import token_rules
-from sparselib.dense_attention import attention_weights
+from sparselib.dense_attention import PLAIN, Scoring, attention_weights, gold_graph
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
@@ -30,6 +30,8 @@ class LayerCall:
         Queries of the whole prefix, those of `q` last, for a graph that declares ``needs_prefix``.
     positions : integer Tensor ``[Q]``, optional
         Where the queries stand in a sentence of their own, in cross-attention (fairseq). In self-attention the keys tell.
+    scoring : Scoring
+        How the model makes scores of `q` and `k`.
     """
 
     layer: int
@@ -38,6 +40,11 @@ class LayerCall:
     visible: Tensor
     prefix: Tensor | None = None
     positions: Tensor | None = None
+    scoring: Scoring = PLAIN
+
+    def gold(self) -> Tensor:
+        """The exact edges of 1.5-entmax under the model's own scores: ``Bool[B, H, Q, K]``."""
+        return gold_graph(self.q, self.k, self.visible, scoring=self.scoring)
 
 
 #: Which pairs of a layer attend: from a :class:`LayerCall` to a Bool Tensor that broadcasts to ``[B, H, Q, K]``. A graph with a
@@ -73,6 +80,8 @@ class AttentionControl:
     normalizer: Normalizer | Sequence[Normalizer] = entmax15
     layers: int = 0
     mode: TokenPairs | VisitedBlocks = field(default_factory=TokenPairs)
+    #: Entered with every mode: what the model's integration has to do then, or to refuse.
+    around: Callable[[], AbstractContextManager] = nullcontext
     #: The last mask of tokens that blocks were visited under, and what it says.
     _last_rules: tuple = field(default=(None, None), init=False, repr=False)
 
@@ -124,7 +133,7 @@ class AttentionControl:
         q: Tensor,
         k: Tensor,
         visible: Tensor | None,
-        scale: float | None = None,
+        scoring: Scoring = PLAIN,
         prefix: Tensor | None = None,
         positions: Tensor | None = None,
     ) -> Tensor:
@@ -138,11 +147,11 @@ class AttentionControl:
         if pairs.graph is not None or pairs.observer is not None:
             if visible is None:
                 visible = q.new_ones(len(q), 1, q.shape[2], k.shape[2], dtype=torch.bool)
-            call = LayerCall(layer, q, k, visible, prefix, positions)
+            call = LayerCall(layer, q, k, visible, prefix, positions, scoring)
             mask = visible if pairs.graph is None else pairs.graph(call) & visible
             if pairs.observer is not None:
                 pairs.observer(call, mask)
-        return attention_weights(q, k, mask, normalizer=self.normalizer_of(layer), scale=scale)
+        return attention_weights(q, k, mask, normalizer=self.normalizer_of(layer), scoring=scoring)
 
     def visited(
         self, layer: int, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float | None = None
@@ -175,6 +184,7 @@ class AttentionControl:
     def _in_mode(self, mode: TokenPairs | VisitedBlocks) -> Iterator[None]:
         before, self.mode = self.mode, mode
         try:
-            yield
+            with self.around():
+                yield
         finally:
             self.mode, self._last_rules = before, (None, None)

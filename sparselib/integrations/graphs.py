@@ -83,19 +83,33 @@ class PredictedGraph:
     def __call__(self, call: LayerCall) -> Tensor:
         """``Bool[B, H, Q, K]``.
 
-        Raises ``ValueError`` in an encoder, for padding that is not on the right.
+        Raises ``ValueError`` in an encoder for padding that is not on the right. In a decoder that is refused where sentences
+        are looked at from their start; so is a cache without the queries of the prefix, where a predictor needs them.
         """
         project, predictor = self.projections[call.layer], self.predictors[call.layer]
-        q, k = project(call.q if call.prefix is None else call.prefix), project(call.k)
         if not self.causal:
             _, lengths = token_rules(call.visible)
-            return combine(predictor.predict(q, k, lengths=lengths), self.window, self.global_tokens, lengths)
-        rows = call.q.shape[2]
-        if predictor.needs.prefix:
+            predicted = predictor.predict(project(call.q), project(call.k), lengths=lengths)
+            return combine(predicted, self.window, self.global_tokens, lengths)
+        rows, keys = call.q.shape[2], call.k.shape[2]
+        filled = keys if rows == keys else _filled(call.visible)
+        if predictor.needs.prefix or self.global_tokens != "none":
+            if not call.visible[..., 0].any(-1).all():
+                raise ValueError("padding on the left: where its sentences begin is not known to this graph")
+        q, k = project(call.q if call.prefix is None else call.prefix), project(call.k[:, :, :filled])
+        if not predictor.needs.prefix:
+            predicted = predictor.predict(q[:, :, -rows:], k)
+        elif q.shape[2] == filled:
             predicted = _last_rows_of_prefixes(predictor, q, k, rows)
         else:
-            predicted = predictor.predict(q[:, :, -rows:], k)
-        return combine(predicted, self.window, self.global_tokens, causal=True)
+            name = type(predictor).__name__
+            raise ValueError(f"{name} looks at the queries of a whole prefix: decode without a cache (use_cache=False)")
+        return pad(combine(predicted, self.window, self.global_tokens, causal=True), (0, keys - filled))
+
+
+def _filled(visible: Tensor) -> int:
+    """Up to which key any query sees: a static cache has room for keys to come."""
+    return int(visible.any(dim=2).flatten(0, 1).any(dim=0).nonzero()[-1]) + 1
 
 
 def _last_rows_of_prefixes(predictor: Predictor, q: Tensor, k: Tensor, rows: int) -> Tensor:
