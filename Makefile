@@ -5,7 +5,7 @@ BIN = .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: env results retrain test lint lab bench notebooks ledgers tables clean
+.PHONY: env results retrain test lint lab bench notebooks ledgers architectures tables clean
 
 env: .venv/installed
 
@@ -63,6 +63,10 @@ notebooks: results
 ledgers: env
 	for run in $$(dirname reported/*/config.yaml); do replicate claims --published config/published/claims.csv --results $$run --output $$run/claims.csv; done
 	replicate printed --published config/published --output reported/papers/claims.csv
+
+# Which Hugging Face architectures are exact or refused: after another version of transformers.
+architectures: env
+	python tests/sparselib/integrations/architectures.py
 
 # The tables between markers in README.md and reported/*/README.md, from the files of the runs.
 tables: env

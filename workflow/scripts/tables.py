@@ -6,10 +6,11 @@ from pathlib import Path
 
 from replication.paths import ROOT
 from replication.storage import replacing
-from replication.tables import attention, bleu, blocks, characters, claims, forms, perplexity, speed
+from replication.tables import architectures, attention, bleu, blocks, characters, claims, forms, perplexity, speed
 from replication.tables.markers import with_tables
 
 TABLES = {
+    "architectures": architectures.counts,
     "attention-speed": attention.speed,
     "attention-targets": attention.targets,
     "bleu": bleu.bleu,

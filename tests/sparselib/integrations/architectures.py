@@ -20,7 +20,7 @@ from sparselib.integrations.huggingface import use_attention
 TABLE = Path(__file__).parents[3] / "docs" / "architectures.csv"
 EXACT, REFUSED, SILENT, NOT_BUILT = "exact", "refused", "silently wrong", "not built"
 #: A model with more parameters is not tiny: its config has sizes of other names.
-MOST_PARAMETERS = 8_000_000
+MOST_PARAMETERS = 20_000_000
 
 _WIDTH = "hidden_size d_model n_embd dim embed_dim emb_dim word_embed_proj_dim embedding_size hidden_dim width projection_dim"
 _LAYERS = (
@@ -48,6 +48,22 @@ SMALL = (
     | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
 )
 
+#: Where small numbers alone make no model.
+OWN = {
+    "donut-swin": {"embed_dim": 24, "num_heads": [2, 2, 4, 4]},
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
+    "gptj": {"rotary_dim": 4},
+    "codegen": {"rotary_dim": 4},
+    "informer": {"prediction_length": 4},
+    "lilt": {"hidden_size": 48},
+    "luke": {"entity_vocab_size": 64, "entity_emb_size": 32},
+    "qwen2_vl_text": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]}},
+    "roc_bert": {"pronunciation_vocab_size": 64, "shape_vocab_size": 64},
+    "swin": {"embed_dim": 24, "num_heads": [2, 2, 4, 4]},
+    "swinv2": {"embed_dim": 24, "num_heads": [2, 2, 4, 4]},
+    "time_series_transformer": {"prediction_length": 4},
+}
+
 
 def tiny_config(kind: type[PreTrainedConfig]) -> PreTrainedConfig:
     """The default config with small numbers where their names are known, in its parts too."""
@@ -55,6 +71,8 @@ def tiny_config(kind: type[PreTrainedConfig]) -> PreTrainedConfig:
     settings = {}
     for name, value in SMALL.items():
         before = getattr(default, name, ...)
+        if isinstance(getattr(kind, name, None), property):
+            continue  # it follows from others
         if before is None or (isinstance(before, int) and not isinstance(before, bool)):
             settings[name] = value
     if getattr(default, "layer_types", None) and "num_hidden_layers" in settings:
@@ -62,7 +80,7 @@ def tiny_config(kind: type[PreTrainedConfig]) -> PreTrainedConfig:
     for name, part in kind.sub_configs.items():
         own = getattr(default, name, None)
         settings[name] = tiny_config(type(own) if own is not None else part).to_dict()
-    return kind(**settings)
+    return kind(**settings | OWN.get(kind.model_type, {}))
 
 
 def tiny_model(name: str) -> PreTrainedModel:

@@ -1,0 +1,16 @@
+"""Which of transformers' architectures are computed as they are, and which are refused."""
+
+from replication.paths import ROOT
+from replication.reading import read_table
+from replication.tables.markers import markdown
+
+
+def counts() -> str:
+    """How many architectures have each verdict, of those whose config can be made tiny."""
+    table = read_table(ROOT / "docs" / "architectures.csv")
+    (version,) = table["transformers"].astype(str).unique()
+    number = table["verdict"].value_counts()
+    verdicts = ["exact", "refused", "silently wrong"]
+    tried = sum(number.get(verdict, 0) for verdict in verdicts)
+    row = [f"{tried} architectures of {version}", *(str(number.get(verdict, 0)) for verdict in verdicts)]
+    return markdown(["transformers", "exact to 1e-5", "refused, with the reason", "silently wrong"], [row])
