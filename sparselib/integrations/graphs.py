@@ -38,18 +38,21 @@ class FormGraph:
 
         Raises ``ValueError`` for cross-attention in a form that has none, as far as it is seen.
         """
-        form, q, k, visible = self.forms[call.layer], call.q, call.k, call.visible
+        form, q, keys = self.forms[call.layer], call.q, call.k.shape[2]
+        filled = _filled(call.visible) if q.shape[2] < keys else keys
+        k, visible = call.k[:, :, :filled], call.visible[..., :filled]
         of = (visible.any(dim=2, keepdim=True).cumsum(-1) - 1).clamp(min=0)  # padding has no position; any will do
         if call.positions is not None:
             at = call.positions[:, None]
-        elif q.shape[2] <= k.shape[2]:
-            at = of[..., k.shape[2] - q.shape[2] :].mT
+        elif q.shape[2] <= filled:
+            at = of[..., filled - q.shape[2] :].mT
         else:
             at = torch.arange(q.shape[2], device=q.device)[:, None]
-        if not form.cross and (call.positions is not None or q.shape[2] > k.shape[2]):
+        if not form.cross and (call.positions is not None or q.shape[2] > filled):
             raise ValueError(f"{type(form).__name__} is for self-attention, not for {q.shape[2]} queries of other keys")
         precise = torch.promote_types(q.dtype, torch.float32)
-        return form.pairs(Rows(q.detach().to(precise), k.detach().to(precise), visible, at, of, self.causal))
+        pairs = form.pairs(Rows(q.detach().to(precise), k.detach().to(precise), visible, at, of, self.causal))
+        return pad(pairs, (0, keys - filled))
 
 
 @dataclass(frozen=True)
