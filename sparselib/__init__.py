@@ -5,6 +5,7 @@ from importlib import import_module
 # Imported when they are asked for: what only compares fronts need not wait for torch.
 _MODULES = {
     "Entmax": "normalizers",
+    "Scoring": "dense_attention",
     "attention": "dense_attention",
     "entmax": "normalizers",
     "entmax15": "normalizers",

@@ -14,7 +14,7 @@ CASES = [
 
 def test_the_section_has_snippets_and_some_need_torch_alone():
     assert len(SNIPPETS) >= 3
-    assert not SNIPPETS[0].needs
+    assert any(not snippet.needs for snippet in SNIPPETS)
 
 
 @pytest.mark.parametrize("number", CASES)

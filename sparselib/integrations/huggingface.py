@@ -76,7 +76,7 @@ def use_attention(
     """
     AttentionMaskInterface.register(NAME, _boolean_mask)
     control = AttentionControl(normalizer)
-    with _undone_by_an_error(model):
+    with undone_by_an_error(model):
         called = compare_with_eager(model, NAME, _attend_by_softmax, _attend, inputs)
     places: dict[nn.Module, _Place] = {}
     for layer, module in enumerate(called):
@@ -233,7 +233,7 @@ def _separated(name: str, mask: Tensor | None, keys: int) -> tuple[Tensor | None
 
 
 @contextmanager
-def _undone_by_an_error(model: PreTrainedModel) -> Iterator[None]:
+def undone_by_an_error(model: PreTrainedModel) -> Iterator[None]:
     """If the block fails, every part of the model has the attention that it had before."""
     configs = {id(part.config): part.config for part in model.modules() if isinstance(part, PreTrainedModel)}
     before = [(config, config._attn_implementation) for config in configs.values()]

@@ -129,19 +129,19 @@ def _first_that_runs(
 def _run(model: PreTrainedModel, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of numbers among the outputs, by name; caches are left out."""
     torch.manual_seed(0)
-    return dict(_numbers(model(**inputs), "output"))
+    return dict(numbers(model(**inputs), "output"))
 
 
-def _numbers(output: object, path: str) -> Iterator[tuple[str, Tensor]]:
+def numbers(output: object, path: str) -> Iterator[tuple[str, Tensor]]:
     if isinstance(output, Tensor):
         if output.is_floating_point():
             yield path, output
     elif isinstance(output, ModelOutput):
         for name, value in output.items():
-            yield from _numbers(value, name)
+            yield from numbers(value, name)
     elif isinstance(output, tuple | list):
         for place, value in enumerate(output):
-            yield from _numbers(value, f"{path}[{place}]")
+            yield from numbers(value, f"{path}[{place}]")
 
 
 @contextmanager

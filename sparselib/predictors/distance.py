@@ -22,21 +22,26 @@ class Distance:
     the grid of t that the paper prints; so the metric defaults to "sq_euclidean", "euclidean" is
     the paper's formula, and both take the paper's <=.
 
-    Raises ``ValueError`` if threshold < 0 or the metric is unknown.
+    A threshold is a number, or a Tensor ``[H]`` with one for each head.
+
+    Raises ``ValueError`` if a threshold < 0, thresholds are not ``[H]``, or the metric is unknown.
     """
 
     needs: ClassVar[Needs] = Needs()
 
-    threshold: float
+    threshold: float | Tensor
     metric: str = "sq_euclidean"
 
     def __post_init__(self) -> None:
-        at_least("threshold", self.threshold, 0)
+        thresholds = torch.as_tensor(self.threshold)
+        if thresholds.ndim > 1 or not thresholds.numel():
+            raise ValueError(f"threshold must be a number or [H], got {tuple(thresholds.shape)}")
+        at_least("threshold", float(thresholds.min()), 0)
         one_of("metric", self.metric, _POWER)
 
     @property
-    def squared_limit(self) -> float:
-        """The largest squared distance of an edge."""
+    def squared_limit(self) -> float | Tensor:
+        """The largest squared distance of an edge, or ``[H]``."""
         return self.threshold ** _POWER[self.metric]
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
@@ -45,7 +50,12 @@ class Distance:
         Raises ``ValueError`` for malformed inputs or lengths.
         """
         queries, keys = checked_inputs(q, k, lengths)
-        near = squared_distances(queries.vectors, keys.vectors) <= self.squared_limit
+        limit = self.squared_limit
+        if isinstance(limit, Tensor) and limit.ndim:
+            if len(limit) != q.shape[1]:
+                raise ValueError(f"threshold: one for each of {len(limit)} heads; q has {q.shape[1]}")
+            limit = limit.to(queries.vectors)[:, None, None]
+        near = squared_distances(queries.vectors, keys.vectors) <= limit
         return near & visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
 
 

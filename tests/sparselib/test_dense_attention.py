@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention
 
 from sparselib import attention, entmax, entmax15, sparsemax, topk_softmax
-from sparselib.dense_attention import attention_weights, gold_graph
+from sparselib.dense_attention import Scoring, attention_weights, gold_graph
 
 NORMALIZERS = {
     "entmax15": entmax15,
@@ -57,7 +57,7 @@ def test_equals_its_double_loop(normalizer, queries, keys, scale):
     found = attention(q, k, v, mask, normalizer=normalizer, scale=scale)
     expected = looped(q, k, v, mask, normalizer, 0.5 if scale is None else scale)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
-    assert torch.equal(attention_weights(q, k, mask, normalizer=normalizer, scale=scale), found[1])
+    assert torch.equal(attention_weights(q, k, mask, normalizer=normalizer, scoring=Scoring(scale)), found[1])
 
 
 @pytest.mark.parametrize("shape", [(5, 5), (1, 1, 1, 5), (2, 1, 5, 5), (3, 1, 5), (2, 1, 1, 1)])
@@ -121,7 +121,7 @@ def test_proposition_1(seed, n, extra, visible, scale):
     allowed = torch.rand(2, 1, n, n, generator=generator) < visible
     superset = torch.rand(2, 3, n, n, generator=generator) < extra
     leaves = [x.requires_grad_() for x in queries_keys_values(n, n, seed=seed)]
-    superset = gold_graph(*leaves[:2], allowed, scale=scale) | (superset & allowed)
+    superset = gold_graph(*leaves[:2], allowed, scoring=Scoring(scale)) | (superset & allowed)
     results = []
     for mask in (allowed, superset):
         output, _ = attention(*leaves, mask, scale=scale)
@@ -144,7 +144,7 @@ def test_gold_graph_is_where_the_package_gives_weight(scale):
     mask = some_pairs(2, 3, 20, 30, density=0.7)
     mask[..., 0] = True  # the package raises on empty rows
     scores = (q @ k.mT * (0.5 if scale is None else scale)).masked_fill(~mask, -torch.inf)
-    assert torch.equal(gold_graph(q, k, mask, scale=scale), reference.entmax15(scores, dim=-1) > 0)
+    assert torch.equal(gold_graph(q, k, mask, scoring=Scoring(scale)), reference.entmax15(scores, dim=-1) > 0)
 
 
 def test_gold_graph_of_an_empty_row_is_empty_and_has_no_gradient():

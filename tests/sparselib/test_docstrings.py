@@ -11,7 +11,7 @@ import sparselib
 from sparselib import masks
 
 #: Their examples begin with a model.
-ILLUSTRATIONS = ("sparselib.integrations", "sparselib.blocks.graph")
+ILLUSTRATIONS = ("sparselib.integrations", "sparselib.blocks.graph", "sparselib.sparsify")
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(sparselib.__path__, "sparselib.")
