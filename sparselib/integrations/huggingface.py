@@ -83,8 +83,9 @@ def use_attention(
         places.setdefault(module, _Place(control)).layers.append(layer)
     for module, place in places.items():
         module.sparselib_place = place
-    for part in {model, model.base_model}:
-        part.register_forward_pre_hook(partial(_begin, weakref.WeakSet(places)))
+    shared = weakref.WeakSet(module for module, place in places.items() if len(place.layers) > 1)
+    for part in {model, model.base_model} if shared else ():
+        part.register_forward_pre_hook(partial(_begin, shared))
     control.layers = len(called)
     control.around = partial(_acting, control, weakref.ref(model), weakref.ref(called[0]))
     return control
@@ -234,14 +235,19 @@ def _separated(name: str, mask: Tensor | None, keys: int) -> tuple[Tensor | None
 
 @contextmanager
 def undone_by_an_error(model: PreTrainedModel) -> Iterator[None]:
-    """If the block fails, every part of the model has the attention that it had before."""
+    """If the block fails, every part of the model has the attention that it had before, and the control that it had."""
     configs = {id(part.config): part.config for part in model.modules() if isinstance(part, PreTrainedModel)}
     before = [(config, config._attn_implementation) for config in configs.values()]
+    places = [(module, getattr(module, "sparselib_place", None)) for module in model.modules()]
     try:
         yield
     except BaseException:
         for config, implementation in before:
             config._attn_implementation = implementation
+        for module, place in places:
+            module.__dict__.pop("sparselib_place", None)
+            if place is not None:
+                module.sparselib_place = place
         raise
 
 

@@ -35,7 +35,7 @@ def compare_with_eager(
     """
     what = type(model).__name__
     watch = _Watch(model)
-    with _undisturbed(model):
+    with undisturbed(model):
         model.set_attn_implementation("eager")
         inputs, expected = _first_that_runs(model, guesses(model) if inputs is None else [inputs])
         AttentionInterface.register(name, watch.listing(softmax))
@@ -51,8 +51,13 @@ def compare_with_eager(
         raise ValueError(
             f"{what} computes attention by itself in {', '.join(sorted(watch.elsewhere))}: it can't be changed"
         )
+    real = inputs.get("decoder_attention_mask", inputs.get("attention_mask"))
     for path, own in expected.items():
-        _check_close(f"{what}: {path}", own, found[path])
+        pair = own, found[path]
+        if real is not None and real.ndim == 2 and own.shape[:2] == real.shape:
+            # Padding that sees nothing attends to everything in eager attention, and to nothing here.
+            pair = tuple(x[real.bool()] for x in pair)
+        _check_close(f"{what}: {path}", *pair)
     return watch.called
 
 
@@ -145,7 +150,7 @@ def numbers(output: object, path: str) -> Iterator[tuple[str, Tensor]]:
 
 
 @contextmanager
-def _undisturbed(model: nn.Module) -> Iterator[None]:
+def undisturbed(model: nn.Module) -> Iterator[None]:
     """A model in evaluation, whose mode and random numbers are afterwards as they were."""
     modes = {module: module.training for module in model.modules()}
     devices = [model.device] if model.device.type == "cuda" else []

@@ -1,6 +1,6 @@
 """Tuning every head of a model to a recall target: learn and choose on one half of the text, calibrate on the other."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -10,11 +10,12 @@ from transformers import PreTrainedModel
 from sparselib.checks import one_of
 from sparselib.integrations.control import AttentionControl
 from sparselib.integrations.huggingface import undone_by_an_error, use_attention
+from sparselib.integrations.probe import undisturbed
 from sparselib.normalizers import Entmax
-from sparselib.sparsify.gold import gold_rule
+from sparselib.sparsify.gold import GoldRule, gold_rule
 from sparselib.sparsify.guarantee import last_certified, sequences_needed
 from sparselib.sparsify.heads import FAMILIES, Setting, settings
-from sparselib.sparsify.layers import Inputs, Layer, Measured, shown
+from sparselib.sparsify.layers import Inputs, Layer, Measured, NeededEdges, shown
 from sparselib.sparsify.learning import Sample, learn_projections
 from sparselib.sparsify.report import HeadReport, Report, drift_of
 from sparselib.sparsify.sparsified import Sparsified
@@ -46,7 +47,8 @@ def sparsify(
 
     Parameters
     ----------
-    batches : what the model takes, each a mapping of tensors; read several times. Attention masks are honoured.
+    batches : what the model takes, each a mapping of tensors, in random order
+        Read several times, one after the other. Attention masks are honoured.
     gold : which keys a head needs
         ``"entmax:1.5"`` (a weight that is not 0), ``"mass:0.95"`` (the fewest with that weight of softmax) or ``"top:8"``.
     predictors : of ``"distance"``, ``"kmeans"`` and ``"window"``
@@ -66,24 +68,19 @@ def sparsify(
     for family in predictors:
         one_of("predictors", family, FAMILIES)
     first, second = _halves(batches, 1 - recall, confidence)
-    with undone_by_an_error(model):
-        training = model.training
+    with undone_by_an_error(model), undisturbed(model):
         control = use_attention(model, Entmax(alpha), batches[0])
-        try:
-            model.eval()
-            layers = [Layer() for _ in range(control.layers)]
-            run = _Run(model, control, layers, rule)
-            sequences = learn_projections(run.over(first, "projections"), layers, dimension, seed)
-            if not sequences:
-                reasons = {layer.left_dense for layer in layers}
-                raise ValueError(f"{type(model).__name__} has no attention to sparsify: {'; '.join(sorted(reasons))}")
-            orders = _learn(run, first, sequences, predictors, window, seed, 1 - recall)
-            chosen = _choose(run.measured(first, "choice", orders), orders, recall, confidence)
-            rows = _calibrate(run.measured(second, "calibration", chosen), chosen, layers, recall, confidence)
-            sparse = Sparsified(model, control, layers, Report(rows, gold, recall, confidence), alpha)
-            sparse.report.drift = drift_of(model, sparse, second)
-        finally:
-            model.train(training)
+        layers = [Layer() for _ in range(control.layers)]
+        run = _Run(model, control, layers, rule)
+        sequences = learn_projections(run.over(first, "projections"), layers, dimension, seed)
+        if not sequences:
+            reasons = {layer.left_dense for layer in layers}
+            raise ValueError(f"{type(model).__name__} has no attention to sparsify: {'; '.join(sorted(reasons))}")
+        orders = _learn(run, first, sequences, predictors, window, seed, 1 - recall)
+        chosen = _choose(run.measured(first, "choice", orders), orders, recall, confidence)
+        rows = _calibrate(run.measured(second, "calibration", chosen), chosen, layers, recall, confidence)
+        sparse = Sparsified(model, control, layers, Report(rows, gold, recall, confidence), alpha)
+        sparse.report.drift = drift_of(model, sparse, second)
     return sparse
 
 
@@ -109,10 +106,10 @@ Orders = list[list[list[Setting]]]
 class _Run:
     """A model whose layers are looked at."""
 
-    def __init__(self, model: PreTrainedModel, control: AttentionControl, layers: list[Layer], rule):
+    def __init__(self, model: PreTrainedModel, control: AttentionControl, layers: list[Layer], rule: GoldRule):
         self.model, self.control, self.layers, self.rule = model, control, layers, rule
 
-    def over(self, batches: Sequence[Inputs], name: str):
+    def over(self, batches: Sequence[Inputs], name: str) -> Iterator[list[NeededEdges | None]]:
         """What the layers do, batch by batch; a bar shows the progress."""
         return shown(self.model, self.control, self.layers, self.rule, tqdm(batches, desc=name, leave=False))
 

@@ -44,8 +44,8 @@ class Layer:
             return None
         try:
             self.causal, lengths = token_rules(call.visible)
-        except ValueError as reason:
-            self.left_dense = str(reason)
+        except ValueError:
+            self.left_dense = "its mask says more than padding on the right and causality"
             return None
         if lengths is None:
             lengths = torch.full((len(call.q),), call.q.shape[2], device=call.q.device)

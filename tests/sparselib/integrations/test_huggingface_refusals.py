@@ -74,6 +74,13 @@ def test_a_part_that_was_not_seen_is_refused_when_it_is_called():
         case.model(**case.inputs)
 
 
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_inputs_with_padding_on_the_left_are_compared_where_tokens_are_real(name):
+    """Padding that sees nothing attends to everything in eager attention."""
+    case = make(name, padding="left")
+    assert use_attention(case.model, inputs=case.inputs).layers == 2
+
+
 def test_a_model_whose_inputs_cannot_be_guessed_asks_for_them():
     class Asking(BertModel):
         def forward(self, words):

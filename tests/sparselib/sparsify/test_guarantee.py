@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from conftest import made, text
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_models import made, text
 
 from sparselib.integrations.huggingface import use_attention
 from sparselib.normalizers import Entmax

@@ -5,7 +5,8 @@ import random
 
 import pytest
 import torch
-from conftest import made, text
+from small_models import made, text
+from transformers import FSMTConfig, FSMTForConditionalGeneration
 
 from sparselib.integrations.huggingface import use_attention
 from sparselib.projections import Projection
@@ -188,6 +189,25 @@ def test_bad_arguments_are_named_and_the_model_is_as_it_was(case):
         sparsify(model, text(8), **{"recall": 0.9, **settings})
     assert model.config._attn_implementation == before[0]
     assert torch.equal(output(model, text(1)[0]), before[1])
+    assert not any(hasattr(module, "sparselib_place") for module in model.modules())
+
+
+def test_a_model_that_attends_by_itself_is_refused():
+    sizes = {f"{side}_{key}": 2 for side in ("encoder", "decoder") for key in ("layers", "attention_heads")}
+    vocabularies = {"src_vocab_size": 60, "tgt_vocab_size": 60}
+    model = FSMTForConditionalGeneration(FSMTConfig(langs=["en", "de"], d_model=32, **sizes, **vocabularies))
+    with pytest.raises(ValueError, match="FSMTForConditionalGeneration ignores the attention interface"):
+        sparsify(model, text(12), recall=0.9)
+
+
+def test_a_model_whose_masks_say_more_than_lengths_is_refused_with_the_reason_and_is_as_it_was():
+    """Padding on the left: the layers were looked at already when it was found."""
+    model = made("gpt2")
+    batches = [{name: x.flip(1) for name, x in inputs.items()} for inputs in text(12)]
+    with pytest.raises(ValueError, match="GPT2Model has no attention to sparsify: its mask says more than padding on"):
+        sparsify(model, batches, recall=0.9)
+    assert model.config._attn_implementation != "sparselib"
+    assert not any(hasattr(module, "sparselib_place") for module in model.modules())
 
 
 def test_no_batches_are_refused():
