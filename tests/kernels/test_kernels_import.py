@@ -87,6 +87,7 @@ def test_few_modules_enter_the_kernels():
             "sparselib/blocks/graph.py",
             "sparselib/dense_attention.py",
             "sparselib/integrations/control.py",
+            "sparselib/sparsify/blocks.py",
             "replication/masked_lm/blocks.py",
             "replication/timing/contenders.py",
         },

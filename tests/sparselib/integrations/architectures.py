@@ -51,6 +51,7 @@ SMALL = (
 #: Where small numbers alone make no model.
 OWN = {
     "donut-swin": {"embed_dim": 24, "num_heads": [2, 2, 4, 4]},
+    "falcon_h1": {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 16},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "gptj": {"rotary_dim": 4},
     "codegen": {"rotary_dim": 4},
@@ -62,6 +63,7 @@ OWN = {
     "swin": {"embed_dim": 24, "num_heads": [2, 2, 4, 4]},
     "swinv2": {"embed_dim": 24, "num_heads": [2, 2, 4, 4]},
     "time_series_transformer": {"prediction_length": 4},
+    "yolos": {"image_size": [32, 48]},
 }
 
 

@@ -1,0 +1,32 @@
+"""StreamingLLM (Xiao et al. 2024): the first tokens, which take the weight that goes nowhere else, and a window."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from sparselib.checks import Lengths, at_least
+from sparselib.masks import visible_pairs
+from sparselib.predictors import Needs
+
+
+@dataclass(frozen=True)
+class StreamingLLM:
+    """The first `sinks` keys, and the `window` keys up to the query; in a bidirectional model as many after it."""
+
+    needs: ClassVar[Needs] = Needs(positions=True)
+
+    sinks: int
+    window: int
+
+    def __post_init__(self) -> None:
+        at_least("sinks", self.sinks, 0)
+        at_least("window", self.window, 1)
+
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
+        """``[B, H, n, D]`` twice -> ``Bool[B, H, n, n]``."""
+        place = torch.arange(q.shape[2], device=q.device)
+        near = (place[:, None] - place).abs() < self.window
+        visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
+        return ((near | (place < self.sinks)) & visible).expand(-1, q.shape[1], -1, -1)
