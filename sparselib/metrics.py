@@ -19,7 +19,7 @@ def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: 
     """
     _check_same_shape(predicted, gold)
     gold = gold & _visible_for(gold, lengths, causal)
-    return _ratio(_edges(predicted & gold), _edges(gold))
+    return _ratio(edge_counts(predicted & gold), edge_counts(gold))
 
 
 def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
@@ -30,7 +30,7 @@ def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causa
 def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
     """1 - |predicted| / |V| (Eq. 5), |V| = n² or, if causal, n(n+1)/2: ``Bool[B, H, Q, K]`` -> ``[B, H]``."""
     visible = _visible_for(predicted, lengths, causal)
-    return 1 - _ratio(_edges(predicted & visible), _edges(visible))
+    return 1 - _ratio(edge_counts(predicted & visible), edge_counts(visible))
 
 
 def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
@@ -62,7 +62,7 @@ def _check_same_shape(predicted: Tensor, gold: Tensor) -> None:
         raise ValueError(f"predicted {tuple(predicted.shape)} and gold {tuple(gold.shape)} differ in shape")
 
 
-def _edges(mask: Tensor) -> Tensor:
+def edge_counts(mask: Tensor) -> Tensor:
     """Int64 ``[B, H]``; a sum would first write eight bytes for each pair, which on a CPU takes 15 times as long."""
     if mask.device.type != "cpu" or not mask.numel():
         return mask.sum(dim=(-2, -1))

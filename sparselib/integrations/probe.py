@@ -1,6 +1,6 @@
 """Whether a Hugging Face model computes the same through another attention function: tried before anything is changed."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -37,7 +37,7 @@ def compare_with_eager(
     watch = _Watch(model)
     with undisturbed(model):
         model.set_attn_implementation("eager")
-        inputs, expected = _first_that_runs(model, guesses(model) if inputs is None else [inputs])
+        inputs, expected = _first_that_runs(model, inputs)
         AttentionInterface.register(name, watch.listing(softmax))
         try:
             model.set_attn_implementation(name)
@@ -113,11 +113,11 @@ class _Watch(TorchFunctionMode):
 
 
 def _first_that_runs(
-    model: PreTrainedModel, candidates: Iterable[Mapping[str, Tensor]]
+    model: PreTrainedModel, given: Mapping[str, Tensor] | None
 ) -> tuple[Mapping[str, Tensor], dict[str, Tensor]]:
-    """Inputs that the model takes, and its output for them."""
+    """Inputs that the model takes, those that are given or guesses, and its output for them."""
     reasons: list[Exception] = []
-    for inputs in candidates:
+    for inputs in guesses(model) if given is None else [given]:
         try:
             return inputs, _run(model, inputs)
         except (
@@ -125,9 +125,9 @@ def _first_that_runs(
         ) as error:  # whatever a model raises for inputs that are not its own: that of the likeliest is told
             reasons.append(error)
     reason = reasons[0] if reasons else None
-    raise ValueError(
-        f"{type(model).__name__}: no inputs that could be guessed run ({reason}); give use_attention inputs of your own"
-    ) from reason
+    what = "no inputs that could be guessed run" if given is None else "it does not run with the inputs that were given"
+    advice = "; give use_attention inputs of your own" if given is None else ""
+    raise ValueError(f"{type(model).__name__}: {what} ({reason}){advice}") from reason
 
 
 @torch.no_grad()

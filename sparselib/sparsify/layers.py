@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from sparselib.blocks.kernel_arguments import token_rules
 from sparselib.integrations.control import AttentionControl, LayerCall
 from sparselib.masks import visible_pairs
+from sparselib.metrics import edge_counts
 from sparselib.projections import Batch, Projection
 from sparselib.sparsify.gold import GoldRule
 from sparselib.sparsify.heads import Setting, per_head
@@ -80,13 +81,13 @@ class Measured:
     def add(self, layer: Layer, batch: NeededEdges, orders: list[list[Setting]]) -> None:
         """Measure the settings ``orders[head][number]`` on one batch."""
         q, k = layer.projection(batch.q), layer.projection(batch.k)
-        needed, visible = _edges(batch.edges), _edges(batch.visible)
+        needed, visible = edge_counts(batch.edges), edge_counts(batch.visible)
         missed, density = [], []
         for number in range(len(orders[0])):
             predictor = per_head([order[number] for order in orders], layer.centroids)
             predicted = predictor.predict(q, k, lengths=batch.lengths, causal=batch.causal)
-            missed.append(1 - torch.where(needed > 0, _edges(predicted & batch.edges) / needed, 1.0))
-            density.append(_edges(predicted) / visible)
+            missed.append(1 - torch.where(needed > 0, edge_counts(predicted & batch.edges) / needed, 1.0))
+            density.append(edge_counts(predicted) / visible)
         self.missed.append(torch.stack(missed).mT.cpu())
         self.density.append(torch.stack(density).mT.cpu())
 
@@ -99,8 +100,3 @@ class Measured:
     def densities(self) -> Tensor:
         """Share of the visible pairs that is predicted: ``[S, H, N]``."""
         return torch.cat(self.density, dim=-1)
-
-
-def _edges(mask: Tensor) -> Tensor:
-    """``Bool[B, H, Q, K]`` -> float64 ``[B, H]``."""
-    return mask.flatten(2).sum(-1, dtype=torch.float64)
