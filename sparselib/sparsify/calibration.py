@@ -1,6 +1,6 @@
 """Tuning every head of a model to a recall target: learn and choose on one half of the text, calibrate on the other."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -26,7 +26,7 @@ LEAST_SPARSITY = 0.1
 
 def sparsify(
     model: PreTrainedModel,
-    batches: Sequence[Inputs],
+    batches: Iterable[Inputs],
     *,
     gold: str = "mass:0.95",
     recall: float = 0.95,
@@ -48,7 +48,7 @@ def sparsify(
     Parameters
     ----------
     batches : what the model takes, each a mapping of tensors, in random order
-        Read several times, one after the other. Attention masks are honoured.
+        All of them are kept, and read several times. Attention masks are honoured.
     gold : which keys a head needs
         ``"entmax:1.5"`` (a weight that is not 0), ``"mass:0.95"`` (the fewest with that weight of softmax) or ``"top:8"``.
     predictors : of ``"distance"``, ``"kmeans"`` and ``"window"``
@@ -67,6 +67,7 @@ def sparsify(
         raise ValueError(f"predictors: there is none, of {', '.join(FAMILIES)}")
     for family in predictors:
         one_of("predictors", family, FAMILIES)
+    batches = list(batches)
     first, second = _halves(batches, 1 - recall, confidence)
     with undone_by_an_error(model), undisturbed(model):
         control = use_attention(model, Entmax(alpha), batches[0])

@@ -30,7 +30,9 @@ class Setting:
     def __str__(self) -> str:
         if self.family == "distance":
             return f"distance of {self.threshold:.3g}"
-        return f"top {self.top_k} of {self.clusters} clusters" if self.family == "kmeans" else self.family
+        if self.family == "kmeans":
+            return f"top {self.top_k} of {self.clusters} clusters"
+        return f"window of {self.window}" if self.family == "window" else self.family
 
 
 def settings(family: str, window: int, thresholds: Sequence[float], clusters: Sequence[int]) -> list[Setting]:

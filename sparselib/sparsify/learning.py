@@ -92,7 +92,8 @@ def learn_projections(seen: Iterable[list[NeededEdges | None]], layers: list[Lay
                 if number not in learners:
                     learners[number] = ProjectionLearner(batch.q.shape[1], batch.q.shape[3], dimension, seed + number)
                 learners[number].see(batch)
+                device = batch.q.device
         sequences += next((len(batch.q) for batch in batches if batch is not None), 0)
     for number, learner in learners.items():
-        layers[number].projection = Projection(*(x.detach() for x in (learner.weight, learner.projection.bias)))
+        layers[number].projection = Projection(learner.weight.detach(), learner.projection.bias).to(device)
     return sequences

@@ -210,6 +210,14 @@ def test_a_model_whose_masks_say_more_than_lengths_is_refused_with_the_reason_an
     assert not any(hasattr(module, "sparselib_place") for module in model.modules())
 
 
+def test_batches_may_be_read_once():
+    """As a generator's, or a DataLoader's."""
+    model = made("bert")
+    expected = sparsify(model, text(12), recall=0.9, predictors=("window",)).report
+    assert sparsify(model, iter(text(12)), recall=0.9, predictors=("window",)).report == expected
+    assert {one.predictor.partition(" of ")[0] for one in expected.heads} <= {"window", "dense"}
+
+
 def test_no_batches_are_refused():
     with pytest.raises(ValueError, match="batches: there is none"):
         sparsify(made("bert"), [])
