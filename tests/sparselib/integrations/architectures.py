@@ -4,6 +4,7 @@
 """
 
 import csv
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -153,7 +154,9 @@ def _outputs(model: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:160]
+    """What is wrong, without the paths of this machine."""
+    text = " ".join(str(error).split())
+    return re.sub(r"(?<![\w:/])/\S+/", "", text)[:160]
 
 
 def main() -> None:
