@@ -30,7 +30,7 @@ retrain: env
 	-replicate compare-weights --checkpoints checkpoints --results results/retrained
 
 test: lint
-	pytest -q --numprocesses $(CORES) --dist loadscope tests
+	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder tests
 	snakemake --cores $(CORES) --quiet reason --configfile config/smoke.yaml
 	$(MAKE) --no-print-directory results
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
