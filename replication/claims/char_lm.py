@@ -159,7 +159,7 @@ def _printed_bits(corpus: str, value: float) -> Test:
         table = read_characters(folder, "measured.csv")
         table = table[(table["corpus"] == corpus) & (table["model"] == "adaptive-span-top-8")]
         if table.empty:
-            return Finding([])
+            return Finding([], [f"0 models of {corpus}, which is not here"])
         bits = table["bits_per_character"].mean()
         return Finding([plain(f"measured {bits:.3f}", abs(bits - value), f"{len(table)} models")])
 
