@@ -123,8 +123,9 @@ def judged(name: str) -> tuple[str, str]:
         return REFUSED, _one_line(error)
     inputs, expected = other
     for own, found in zip(expected, _outputs(model, inputs), strict=True):
-        apart = (own - found).abs().nan_to_num(0.0).max().item()
-        if apart > 1e-5 * max(1.0, own.abs().nan_to_num(0.0).max().item()):
+        same = (own == found) | own.isnan()
+        apart = (own - found).abs().masked_fill(same, 0.0).max().item()
+        if not apart <= 1e-5 * max(1.0, own.abs().nan_to_num(0.0, 0.0, 0.0).max().item()):
             return SILENT, f"{apart:.2g} away"
     return EXACT, f"{control.layers} layers"
 

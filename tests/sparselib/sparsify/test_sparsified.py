@@ -163,9 +163,9 @@ def test_visited_blocks_keep_what_is_predicted():
 
 def test_distances_know_no_blocks(sparse):
     _, result = sparse
-    if any("distance" in one.predictor for one in result.report.heads):
-        with pytest.raises(ValueError, match="predicted by distances, which know no blocks"):
-            result.to_blocks(8)
+    assert any("distance" in one.predictor for one in result.report.heads)
+    with pytest.raises(ValueError, match="predicted by distances, which know no blocks"):
+        result.to_blocks(8)
 
 
 BAD = {
