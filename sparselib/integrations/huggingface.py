@@ -77,7 +77,8 @@ def use_attention(
     AttentionMaskInterface.register(NAME, _boolean_mask)
     control = AttentionControl(normalizer)
     with undone_by_an_error(model):
-        called = compare_with_eager(model, NAME, _attend_by_softmax, _attend, inputs)
+        softmax = _Place(AttentionControl(lambda scores: scores.softmax(-1)), [0])
+        called = compare_with_eager(model, NAME, partial(_attend, place=softmax), _attend, inputs)
     places: dict[nn.Module, _Place] = {}
     for layer, module in enumerate(called):
         places.setdefault(module, _Place(control)).layers.append(layer)
@@ -146,11 +147,15 @@ def _attend(
     attention_mask: Tensor | None,
     scaling: float | None = None,
     dropout: float = 0.0,
+    place: _Place | None = None,
     **others: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """The function behind the name: ``[B, H, Q, D]`` in, ``[B, Q, H, D]`` and the weights out, as transformers wants it."""
+    """The function behind the name: ``[B, H, Q, D]`` in, ``[B, Q, H, D]`` and the weights out, as transformers wants it.
+
+    ``place`` stands in for the module's own, as long as it has none.
+    """
     visible, scoring = _understood(module, query, key, attention_mask, scaling, others)
-    place: _Place | None = getattr(module, "sparselib_place", None)
+    place = place or getattr(module, "sparselib_place", None)
     if place is None:
         raise ValueError(
             f"{type(module).__name__} was not called by the inputs that use_attention saw: give it inputs that reach it"
@@ -169,24 +174,6 @@ def _attend(
     weights = control.weights(layer, query, key, visible, scoring)
     output = nn.functional.dropout(weights, dropout, training=module.training).to(value.dtype) @ value
     return output.transpose(1, 2).contiguous(), weights
-
-
-def _attend_by_softmax(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    **others: object,
-) -> tuple[Tensor, Tensor]:
-    """As :func:`_attend` before there is a control."""
-    visible, scoring = _understood(module, query, key, attention_mask, scaling, others)
-    key, value = (_one_for_each_query_head(x, query) for x in (key, value))
-    softmax = AttentionControl(lambda scores: scores.softmax(-1))
-    weights = softmax.weights(0, query, key, visible, scoring)
-    return (weights.to(value.dtype) @ value).transpose(1, 2).contiguous(), weights
 
 
 def _one_for_each_query_head(x: Tensor, query: Tensor) -> Tensor:
