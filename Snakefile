@@ -18,7 +18,7 @@ include: "workflow/rules/students.smk"
 
 
 # The sections that the profile has.
-for section in "masked_lm translation char_lm forms normalizer_speed scaling".split():
+for section in "masked_lm translation char_lm forms normalizer_speed scaling retrofit".split():
     if section in config:
 
         include: f"workflow/rules/{section}.smk"

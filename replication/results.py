@@ -42,6 +42,18 @@ CHARACTER_MODELS = {
 }
 #: Those of them whose spans Table 4 of Extremely Sparse Transformer compares.
 SPAN_MODELS = ["adaptive-span", "adaptive-span-top-32", "adaptive-span-top-8"]
+#: Rules that say what a model attends to which was not trained for them, the one that sees all scores first.
+RULES = {
+    "oracle": "Largest scores (oracle)",
+    "sparsefinder-distance": "Sparsefinder, distance",
+    "sparsefinder-kmeans": "Sparsefinder, k-means",
+    "sparsefinder-v2": "Sparsefinder v2",
+    "gate": "Gate (SeerAttention)",
+    "quest": "Quest",
+    "xattention": "XAttention",
+    "vertical-slash": "Vertical-slash (MInference)",
+    "streaming-llm": "StreamingLLM",
+}
 POINT = ["seed", "method", "setting", "window"]
 
 
@@ -66,6 +78,39 @@ def read_blocks(folder: Path) -> pd.DataFrame:
 def read_block_times(folder: Path) -> pd.DataFrame:
     """Seconds per sequence, every block size. Raises ``FileNotFoundError`` if there is none."""
     return _read_all(folder / "blocks", "size*/timed.csv", "block sizes")
+
+
+def read_rules(folder: Path) -> pd.DataFrame:
+    """Rules on a model that was not trained for them: ``recall, sparsity`` of each sequence, layer and head, ``drift, cosine``.
+
+    A seed of -1 is that of rules which no seed changes. Raises ``FileNotFoundError`` if there is none.
+    """
+    return _read_all(folder, "rules.*", "rules")
+
+
+def read_sparsified(folder: Path) -> dict[float, pd.DataFrame]:
+    """The same of the model whose heads were tuned, by its target. Raises ``FileNotFoundError`` if there is none."""
+    names = sorted(path.name for path in folder.glob("sparsified/recall*"))
+    found = {
+        float(name.removeprefix("recall")): _read_all(folder / "sparsified" / name, "measured.*", "tuned heads")
+        for name in names
+    }
+    if not found:
+        raise FileNotFoundError(f"{folder}: no table of tuned heads; run the workflow first")
+    return found
+
+
+def rule_points(folder: Path) -> pd.DataFrame:
+    """A row per rule and setting, and one for every target of tuned heads: means over seeds, sequences, layers and heads.
+
+    ``least`` is the mean recall of the head that has the least. Raises ``FileNotFoundError`` if there is none.
+    """
+    measured = pd.concat([read_rules(folder), *read_sparsified(folder).values()])
+    keys = ["method", "setting"]
+    points = measured.groupby(keys, sort=False)[["recall", "sparsity", "drift", "cosine"]].mean()
+    heads = measured.groupby([*keys, "layer", "head"], sort=False)["recall"].mean()
+    points.insert(1, "least", heads.groupby(level=keys, sort=False).min())
+    return points.reset_index()
 
 
 def read_forms(folder: Path) -> pd.DataFrame:

@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from replication.claims import blocks, char_lm, factorised, forms, masked_lm, normalizer_speed, premises, translation
+from replication.claims import (
+    blocks,
+    char_lm,
+    factorised,
+    forms,
+    masked_lm,
+    normalizer_speed,
+    premises,
+    retrofit,
+    translation,
+)
 from replication.claims.finding import NOT_COMPARABLE, UNTESTED, VERDICTS, Effect, Finding, Rule, Test
 from replication.reading import digest, noting
 
@@ -22,6 +32,7 @@ TASKS: dict[str, dict[str, Test]] = {
     "forms/documents": forms.DOCUMENTS,
     "normalizer_speed": normalizer_speed.TESTS,
     "factorised": factorised.TESTS,
+    "retrofit": retrofit.TESTS,
 }
 TESTS: dict[str, Test] = {name: test for tests in TASKS.values() for name, test in tests.items()}
 

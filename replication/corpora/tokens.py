@@ -12,6 +12,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenize
 
 from replication.corpora.blocks import KIND
 from replication.corpora.documents import Document
+from replication.paths import located
 from replication.storage import replacing, write_tensors
 
 SPECIAL_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
@@ -30,9 +31,9 @@ def train_tokenizer(documents: Iterable[Document], vocab_size: int) -> PreTraine
 
 
 def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
-    """A pretrained tokenizer from the hub or a folder; words are given to it one by one, so it must put the spaces in."""
+    """A pretrained tokenizer from the hub, a folder or a package; words come one by one, so it must put the spaces in."""
     try:
-        return AutoTokenizer.from_pretrained(name, add_prefix_space=True)
+        return AutoTokenizer.from_pretrained(located(str(name)), add_prefix_space=True)
     except OSError as error:
         raise FileNotFoundError(f"{name}: no tokenizer there, nor on the hub ({error})") from error
 
@@ -81,7 +82,10 @@ def encode_blocks(
     }
     if len(blocks["input_ids"]) == 0:
         raise ValueError(f"the text has {sum(map(len, ids))} tokens, one sequence of {length} needs {length - 2}")
-    edges = {"input_ids": (tokenizer.bos_token_id, tokenizer.eos_token_id), "tags": (-1, -1), "chains": (-1, -1)}
+    # BERT calls its own [CLS] and [SEP].
+    first = tokenizer.cls_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+    last = tokenizer.sep_token_id if tokenizer.eos_token_id is None else tokenizer.eos_token_id
+    edges = {"input_ids": (first, last), "tags": (-1, -1), "chains": (-1, -1)}
     tensors = {
         name: torch.from_numpy(np.pad(block, ((0, 0), (1, 1)), constant_values=(edges[name],)))
         for name, block in blocks.items()

@@ -1,5 +1,6 @@
 """Centroids of one layer, for every number of clusters that a grid asks for: k-means' and the Routing Transformer's."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -10,9 +11,11 @@ from replication.graphs.shards import LayerGraphs
 from replication.storage import read_tensors, write_tensors
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.predictors import PREDICTORS, Clustering, fit_centroids, fit_routing_centroids
-from sparselib.projections import Projection
+from sparselib.projections import Batch, Projection
 
 KIND = "centroids"
+#: Sequences that are read at a time.
+BATCH_SIZE = 16
 FITS = {"Clustering": fit_centroids, "Routing": fit_routing_centroids}
 
 
@@ -20,7 +23,7 @@ def fit_layer(
     graphs: LayerGraphs, projection: Projection, methods: dict[str, dict], points: int, seed: int
 ) -> dict[str, Tensor]:
     """Fit on the union of projected queries and keys (section 4.5): ``{"kmeans-8": [H, 8, R], "routing-8": ...}``."""
-    sample = sample_points(graphs, projection, points, seed)
+    sample = sample_points(graphs.batches(BATCH_SIZE), projection, points, seed)
     return {
         f"{PREDICTORS[predictor].needs.centroids}-{count}": fit(sample, count, seed)
         for predictor, fit in FITS.items()
@@ -32,21 +35,16 @@ def fit_block_layer(
     graphs: LayerGraphs, projection: Projection, chunks: Chunks, clusters: list[int], points: int, seed: int
 ) -> dict[str, Tensor]:
     """k-means on the union of the query and key chunks (section 6.1): ``{"kmeans-8": [H, 8, R], ...}``, R that of chunks."""
-    sample = sample_points(graphs, projection, points, seed, chunks=chunks)
+    sample = sample_points(graphs.batches(BATCH_SIZE), projection, points, seed, chunks)
     return {f"{Clustering.needs.centroids}-{count}": fit_centroids(sample, count, seed) for count in clusters}
 
 
 def sample_points(
-    graphs: LayerGraphs,
-    projection: Projection,
-    points: int,
-    seed: int,
-    batch_size: int = 16,
-    chunks: Chunks = TOKENS,
+    batches: Iterable[Batch], projection: Projection, points: int, seed: int, chunks: Chunks = TOKENS
 ) -> Tensor:
     """Projected queries and keys of real chunks, at most ``points`` per head, drawn uniformly: ``[H, N, R]``."""
     parts = []
-    for batch in graphs.batches(batch_size):
+    for batch in batches:
         real = torch.arange(chunks.count(batch.q.shape[2])) < chunks.count(batch.lengths)[:, None]
         for x in (batch.q, batch.k):
             parts.append(chunks.vectors(projection(x), batch.lengths).transpose(1, 2)[real])  # [chunks, H, R]

@@ -6,6 +6,7 @@
 """
 
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -45,20 +46,20 @@ class Member:
         return predictor(**arguments)
 
 
-def expand(methods: dict[str, dict]) -> list[Member]:
+def expand(methods: Mapping[str, dict], known: Collection[str] = PREDICTORS) -> list[Member]:
     """Every combination of the arguments that are lists.
 
     Raises
     ------
     ValueError
-        If a method names no known predictor.
+        If a method names no ``known`` predictor.
     """
     members = []
     for method, section in methods.items():
         arguments = dict(section)
         predictor = arguments.pop("predictor", None)
-        if predictor not in PREDICTORS:
-            raise ValueError(f"{method}: predictor must be one of {', '.join(PREDICTORS)}; got {predictor!r}")
+        if predictor not in known:
+            raise ValueError(f"{method}: predictor must be one of {', '.join(known)}; got {predictor!r}")
         values = [value if isinstance(value, list) else [value] for value in arguments.values()]
         members += [Member(method, predictor, dict(zip(arguments, choice, strict=True))) for choice in product(*values)]
     return members

@@ -1,4 +1,5 @@
-"""Figures in one style, a file for each kind: curves, matrices, factorised patterns, selection by score, times, translation.
+"""Figures in one style, a file for each kind: curves, matrices, factorised patterns, rules, selection by score, times,
+translation.
 
 Functions either draw into axes that they are given, or lay out and return a whole figure; ``style`` holds what all share.
 """
@@ -6,6 +7,7 @@ Functions either draw into axes that they are given, or lay out and return a who
 from replication.plots.curves import against_blocks, head_grid, tradeoff
 from replication.plots.factorised import draw_parts, draw_reach, factorised_heads, reach_growth, reach_legend
 from replication.plots.matrices import draw_graph, draw_mask, draw_token_graph, draw_weights, share_map
+from replication.plots.rules import rules
 from replication.plots.selection import draw_selected, draw_threshold, draw_values, form_grid, selected_keys
 from replication.plots.style import legend_below, save, use_style
 from replication.plots.times import scaling
@@ -30,6 +32,7 @@ __all__ = [
     "legend_below",
     "reach_growth",
     "reach_legend",
+    "rules",
     "save",
     "scaling",
     "selected_keys",

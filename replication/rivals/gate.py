@@ -9,7 +9,9 @@ from torch import Tensor
 from torch.nn.functional import kl_div, pad
 
 from sparselib.checks import Lengths
+from sparselib.dense_attention import attention_weights
 from sparselib.masks import visible_pairs
+from sparselib.normalizers import Normalizer
 from sparselib.predictors import Needs
 from sparselib.projections import Batch
 
@@ -60,11 +62,19 @@ def block_scores(
 
 
 def fit_gate(
-    batches: Iterable[Batch], *, block: int, count: int, dimension: int, epochs: int, learning_rate: float, seed: int
+    batches: Iterable[Batch],
+    normalizer: Normalizer,
+    *,
+    block: int,
+    count: int,
+    dimension: int,
+    epochs: int,
+    learning_rate: float,
+    seed: int,
 ) -> Gate:
     """The gate of one layer, learned with Adam to give blocks the share of the weight that their largest pair has.
 
-    The target is the model's own softmax, the largest in each block, scaled to add up to 1 (section 3.2).
+    The target are the model's own weights, of its `normalizer`, the largest in each block, scaled to add up to 1 (section 3.2).
     """
     generator = torch.Generator().manual_seed(seed)
     weights: list[Tensor] = []
@@ -78,7 +88,7 @@ def fit_gate(
                 ]
                 optimizer = torch.optim.Adam(weights, lr=learning_rate)
             scores, seen = block_scores(batch.q, batch.k, batch.visible, *weights, block)
-            target = _largest_share(batch, block)
+            target = _largest_share(batch, normalizer, block)
             rows = seen.any(-1).expand(target.shape[:3])
             loss = kl_div(scores.log_softmax(-1)[rows].nan_to_num(0.0, 0.0, 0.0), target[rows], reduction="batchmean")
             optimizer.zero_grad()
@@ -90,10 +100,10 @@ def fit_gate(
 
 
 @torch.no_grad()
-def _largest_share(batch: Batch, block: int) -> Tensor:
+def _largest_share(batch: Batch, normalizer: Normalizer, block: int) -> Tensor:
     """``[B, H, N, N]``; rows add up to 1, or to 0 where nothing is visible."""
-    scores = (batch.q @ batch.k.mT / batch.q.shape[-1] ** 0.5).masked_fill(~batch.visible, -torch.inf)
     missing = -batch.q.shape[2] % block
-    weights = pad(scores.softmax(-1).nan_to_num(0.0), (0, missing, 0, missing))
+    weights = attention_weights(batch.q, batch.k, batch.visible, normalizer=normalizer)
+    weights = pad(weights, (0, missing, 0, missing))
     largest = weights.unflatten(3, (-1, block)).amax(4).unflatten(2, (-1, block)).amax(3)
     return largest / largest.sum(-1, keepdim=True).clamp_min(1e-12)

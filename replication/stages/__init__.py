@@ -39,6 +39,8 @@ STAGES = (
     "train_normalizers",
     "normalizer_speed",
     "scaling",
+    "measure_rules",
+    "sparsify",
     "factorised",
     "configuration",
     "printed",

@@ -92,6 +92,12 @@ Counts = Annotated[Path, typer.Option(help="table of the counts of every sentenc
 # Characters.
 Text = Annotated[Path, typer.Option(help="folder of characters: train.txt, valid.txt, test.txt")]
 
+# A model that somebody has.
+RetrofitModel = Annotated[
+    str, typer.Option("--model", help="folder of a masked language model, package:NAME/FOLDER, or one of the hub")
+]
+Retrofit = Annotated[dict, typer.Option(parser=json_object, help="section retrofit of the configuration")]
+
 # Models that are shipped.
 Checkpoints = Annotated[Path, typer.Option(help="folder of all checkpoints, with weights.csv")]
 Run = Annotated[dict, typer.Option(parser=json_object, help="settings of the training, and its seed")]

@@ -30,27 +30,29 @@ DESCRIPTION, TENSORS = "sparsified.json", "sparsified.safetensors"
 class Sparsified(AbstractContextManager):
     """Inside ``with``, the model attends along predicted graphs; outside, it is as it was.
 
-    Made by :func:`sparselib.sparsify.sparsify` or :meth:`load`. ``report`` says what each head does.
+    Made by :func:`sparselib.sparsify.sparsify` or :meth:`load`. ``report`` says what each head does; ``control`` is that of the
+    model's attention.
     """
 
     def __init__(
         self, model: PreTrainedModel, control: AttentionControl, layers: list[Layer], report: Report, alpha: float
     ):
-        self.report = report
-        self._model, self._control, self._layers, self._alpha = model, control, layers, alpha
+        self.report, self.control = report, control
+        self._model, self._layers, self._alpha = model, layers, alpha
         self._graphs = [_graph(number, layers, model.device) for number in range(len(layers))]
         self._inside: list[ExitStack] = []
 
     def __enter__(self) -> Self:
         stack = ExitStack()
-        stack.enter_context(self._control.restricted_to(self._graph))
+        stack.enter_context(self.control.restricted_to(self.graph))
         self._inside.append(stack)
         return self
 
     def __exit__(self, *error: object) -> None:
         self._inside.pop().close()
 
-    def _graph(self, call: LayerCall) -> Tensor:
+    def graph(self, call: LayerCall) -> Tensor:
+        """Which pairs a layer's call attends along: what ``with`` restricts ``control`` to."""
         graph = self._graphs[call.layer]
         return call.visible if graph is None else graph(call)
 
@@ -63,7 +65,7 @@ class Sparsified(AbstractContextManager):
         Raises ``ValueError`` if a head is predicted by distances, which know no blocks: sparsify with
         ``predictors=("kmeans", "window")``.
         """
-        return self._control.visiting(visited_blocks(self._layers, size))
+        return self.control.visiting(visited_blocks(self._layers, size))
 
     def save(self, folder: str | Path) -> None:
         """Write ``sparsified.json`` and ``sparsified.safetensors``: whole, or not at all."""

@@ -55,7 +55,7 @@ def matched(points, union):
 @pytest.mark.parametrize("batch_size", [1, 3, 16])
 def test_with_room_for_all_every_real_query_and_key_is_taken_once(graphs, projection, batch_size):
     union = looped(graphs, projection)
-    points = sample_points(graphs, projection, points=1000, seed=0, batch_size=batch_size)
+    points = sample_points(graphs.batches(batch_size), projection, points=1000, seed=0)
     assert points.shape == (2, 2 * sum(LENGTHS), 3)
     assert sorted(matched(points, union)) == list(range(len(union)))
 
@@ -64,7 +64,7 @@ def test_fewer_points_are_drawn_without_replacement_from_everywhere(graphs, proj
     union = looped(graphs, projection)
     reached = set()
     for seed in range(30):
-        chosen = matched(sample_points(graphs, projection, points=10, seed=seed), union)
+        chosen = matched(sample_points(graphs.batches(16), projection, points=10, seed=seed), union)
         assert len(set(chosen)) == 10
         reached |= set(chosen)
     assert reached == set(range(len(union)))
@@ -72,7 +72,7 @@ def test_fewer_points_are_drawn_without_replacement_from_everywhere(graphs, proj
 
 def test_same_seed_same_points_and_the_global_generator_untouched(graphs, projection):
     before = torch.get_rng_state()
-    first, again, other = (sample_points(graphs, projection, points=10, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (sample_points(graphs.batches(16), projection, points=10, seed=seed) for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
     assert torch.equal(before, torch.get_rng_state())
@@ -80,7 +80,7 @@ def test_same_seed_same_points_and_the_global_generator_untouched(graphs, projec
 
 def test_every_number_of_clusters_is_fitted_on_the_sample(graphs, projection):
     fitted = fit_layer(graphs, projection, METHODS, points=30, seed=4)
-    sample = sample_points(graphs, projection, points=30, seed=4)
+    sample = sample_points(graphs.batches(16), projection, points=30, seed=4)
     assert fitted.keys() == {"kmeans-2", "kmeans-5", "routing-3"}
     for clusters in (2, 5):
         assert torch.equal(fitted[f"kmeans-{clusters}"], fit_centroids(sample, clusters, 4))
@@ -93,7 +93,7 @@ def test_centroids_of_chunks_are_fitted_on_real_chunks_of_queries_and_keys(graph
     for x in (batch.q, batch.k):
         vectors = chunks.vectors(projection(x), LENGTHS)
         union += [vectors[s, :, i] for s, length in enumerate(LENGTHS) for i in range(-(-length // 2))]
-    points = sample_points(graphs, projection, points=1000, seed=0, chunks=chunks)
+    points = sample_points(graphs.batches(16), projection, points=1000, seed=0, chunks=chunks)
     assert sorted(matched(points, union)) == list(range(2 * (3 + 5 + 1 + 4)))
     fitted = fit_block_layer(graphs, projection, chunks, [2, 3], points=1000, seed=0)
     assert fitted.keys() == {"kmeans-2", "kmeans-3"}

@@ -3,11 +3,14 @@
 import pytest
 import torch
 
-from replication.rivals import Gate, Quest, StreamingLLM, VerticalSlash, XAttention, fit_gate
+from replication.rivals import Gate, Quest, StreamingLLM, TokensOfBlocks, VerticalSlash, XAttention, fit_gate
 from replication.rivals.sampled import sampled_rows
+from sparselib.blocks import ClusteredBlocks
+from sparselib.normalizers import Entmax
 from sparselib.projections import Batch
 
 LENGTHS = [13, 10]
+softmax = Entmax(1)
 N, D = 13, 4
 
 
@@ -152,6 +155,36 @@ def test_the_gate_scores_pooled_blocks(tensors, causal):
     assert_follows(Gate(of_queries, of_keys, 4, 2), tensors, causal, chosen)
 
 
+def test_sparsefinders_blocks(tensors, causal):
+    """Each centroid picks the query chunk and the key chunk nearest to it; window, first and last block come on top."""
+    q, k = tensors
+    centroids = torch.randn(2, 3, 2 * D, generator=torch.Generator().manual_seed(3))
+
+    def chunk(x, b, h, number):
+        padded = torch.zeros(2, D)
+        part = x[b, h, 2 * number : min(2 * number + 2, LENGTHS[b])]
+        padded[: len(part)] = part
+        return padded.flatten()
+
+    def chosen(b, h, i, keys):
+        count = -(-LENGTHS[b] // 2)
+        near = [
+            [
+                sorted(range(count), key=lambda c: (chunk(x, b, h, c) - centroid).norm().item())[:2]
+                for centroid in centroids[h]
+            ]
+            for x in (q, k)
+        ]
+        own = i // 2
+        blocks = {0, count - 1, own - 1, own, own + 1}
+        picked = [number for number, of_queries in enumerate(near[0]) if own in of_queries]
+        blocks |= set(near[1][picked[0]]) if picked else set()
+        everything = own in (0, count - 1)
+        return [j for j in keys if everything or j // 2 in blocks]
+
+    assert_follows(TokensOfBlocks(ClusteredBlocks(centroids, 1), 2), tensors, causal, chosen)
+
+
 def test_the_gate_learns_where_weight_is():
     generator = torch.Generator().manual_seed(0)
     turn = torch.randn(2, 8, 8, generator=generator)
@@ -161,8 +194,8 @@ def test_the_gate_learns_where_weight_is():
         return Batch(x, x @ turn, torch.tensor([32, 32, 32, 24]))
 
     batches, other = [batch() for _ in range(6)], batch()
-    learned = fit_gate(batches, block=4, count=2, dimension=8, epochs=20, learning_rate=0.02, seed=0)
-    start = fit_gate(batches, block=4, count=2, dimension=8, epochs=1, learning_rate=0.0, seed=0)
+    learned = fit_gate(batches, softmax, block=4, count=2, dimension=8, epochs=20, learning_rate=0.02, seed=0)
+    start = fit_gate(batches, softmax, block=4, count=2, dimension=8, epochs=1, learning_rate=0.0, seed=0)
     weights = (other.q @ other.k.mT / 8**0.5).masked_fill(~other.visible, -torch.inf).softmax(-1).nan_to_num(0.0)
 
     def found(gate):
@@ -181,7 +214,7 @@ def test_the_gate_learns_where_weight_is():
         (lambda: XAttention(0.9, 6, 4), "block"),
         (lambda: XAttention(1.5), "mass"),
         (lambda: VerticalSlash(0, 1), "columns"),
-        (lambda: fit_gate([], block=4, count=1, dimension=2, epochs=1, learning_rate=0.1, seed=0), "batches"),
+        (lambda: fit_gate([], softmax, block=4, count=1, dimension=2, epochs=1, learning_rate=0.1, seed=0), "batches"),
     ],
 )
 def test_bad_numbers_are_named(make, named):

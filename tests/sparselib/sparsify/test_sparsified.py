@@ -51,7 +51,7 @@ def test_the_sparsity_inside_is_that_of_the_report(sparse):
     kept, pairs = torch.zeros(2, 4), 0
     with (
         result,
-        result._control.observing(lambda call, mask: kept[call.layer].add_((mask & call.visible).sum((0, 2, 3)))),
+        result.control.observing(lambda call, mask: kept[call.layer].add_((mask & call.visible).sum((0, 2, 3)))),
     ):
         for inputs in text(6, seed=5):
             output(model, inputs)

@@ -1,0 +1,140 @@
+"""Which rule leads on a model that was not trained for any, and whether tuned heads keep their promise: our own claims."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from replication.claims.curves import Curves, curves, leads
+from replication.claims.finding import Effect, Finding, Test, registering
+from replication.claims.premises import configuration
+from replication.claims.scores import effect, plain, resampling
+from replication.results import read_rules, read_sparsified
+
+DISTANCE, KMEANS, V2 = "sparsefinder-distance", "sparsefinder-kmeans", "sparsefinder-v2"
+#: Rules of others, as of 2025.
+RIVALS = ["gate", "quest", "xattention", "vertical-slash", "streaming-llm"]
+#: At which recall rules are compared.
+TARGET = 0.95
+
+TESTS: dict[str, Test] = {}
+_claim = registering(TESTS)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of a grid, ``seed, method, setting``, and their measures, resampled too: ``[1 + R, points]``."""
+
+    table: pd.DataFrame
+    measures: dict[str, np.ndarray]
+    units: str
+
+
+def points_of(measured: pd.DataFrame) -> Points:
+    """From rows per sequence, layer and head to means over all of them."""
+    keys = ["seed", "method", "setting"]
+    of_sequences = measured.groupby([*keys, "sequence"], sort=False)[["recall", "sparsity", "drift"]].mean().unstack()
+    units = of_sequences["recall"].shape[1]
+    weights = resampling(units) / units
+    measures = {name: weights @ of_sequences[name].to_numpy().T for name in ("recall", "sparsity", "drift")}
+    return Points(of_sequences.index.to_frame(index=False), measures, f"{units} sequences")
+
+
+def sparsity_at(recall: np.ndarray, sparsity: np.ndarray, target: float) -> float:
+    """Of the Pareto front of points ``[N]``, interpolated linearly; NaN where it does not reach the target from both sides."""
+    order = np.argsort(-recall, kind="stable")
+    recall, sparsity = recall[order], sparsity[order]
+    kept = np.ones(len(recall), bool)
+    kept[1:] = sparsity[1:] > np.maximum.accumulate(sparsity)[:-1]
+    return float(np.interp(target, recall[kept][::-1], sparsity[kept][::-1], left=np.nan, right=np.nan))
+
+
+def sparsities_at(points: Points, method: str, target: float | np.ndarray) -> np.ndarray:
+    """``[1 + R, seeds]`` of one method, in points; the target may differ between resamples ``[1 + R]``."""
+    recall, sparsity = points.measures["recall"], points.measures["sparsity"]
+    targets = np.broadcast_to(target, len(recall))
+    of_method = points.table[points.table["method"] == method]
+    found = [
+        [sparsity_at(*one) for one in zip(recall[:, places], sparsity[:, places], targets, strict=True)]
+        for places in of_method.groupby("seed").groups.values()
+    ]
+    return 100 * np.array(found).T
+
+
+@_claim("retrofit-distance-leads")
+def _(folder: Path) -> Finding:
+    return _leads_at_target(folder, DISTANCE, [KMEANS, V2, *RIVALS])
+
+
+@_claim("retrofit-kmeans-leads-rivals")
+def _(folder: Path) -> Finding:
+    return _leads_at_target(folder, KMEANS, RIVALS)
+
+
+def _leads_at_target(folder: Path, leader: str, rivals: list[str]) -> Finding:
+    """How much more the leader leaves out at the target, against each rival."""
+    points = points_of(read_rules(folder))
+    known = set(points.table["method"])
+    if leader not in known:
+        return Finding([], [f"no point of {leader}"])
+    own = sparsities_at(points, leader, TARGET)
+    effects, notes = [], []
+    for rival in rivals:
+        other = sparsities_at(points, rival, TARGET) if rival in known else np.full((1, 1), np.nan)
+        if not np.isfinite(own[0]).all() or not np.isfinite(other[0]).all():
+            notes.append(f"{leader} and {rival} do not both reach a recall of {TARGET}")
+        else:
+            apart = own - (other if other.shape[1] == own.shape[1] else other.mean(axis=1, keepdims=True))
+            what = f"{leader} ({own[0].mean():.1f}) - {rival} ({other[0].mean():.1f})"
+            effects.append(effect(what, apart, "student seed", points.units))
+    return Finding(effects, notes)
+
+
+def drift_curves(folder: Path) -> Curves:
+    """In per cent of the output's length, below zero."""
+    points = points_of(read_rules(folder))
+    table = points.table.assign(sparsity=points.measures["sparsity"][0])
+    drawn = curves(table, -100 * points.measures["drift"], points.units)
+    seeds = max(front.shape[1] for front in drawn.fronts.values())
+    # Rules that no seed changes have one front, which stands against each seed of the others.
+    fronts = {name: np.repeat(front, seeds // front.shape[1], axis=1) for name, front in drawn.fronts.items()}
+    return Curves(fronts, drawn.units)
+
+
+def _drifts_least(leader: str, rivals: list[str], folder: Path) -> Finding:
+    return leads(drift_curves(folder), [leader], rivals)
+
+
+_claim("retrofit-distance-drifts-least")(partial(_drifts_least, DISTANCE, [KMEANS, V2, *RIVALS]))
+
+
+@_claim("retrofit-tuned-heads-save-more")
+def _(folder: Path) -> Finding:
+    """What tuned heads leave out, less what one threshold for all heads does at the same recall, for every target."""
+    points, effects, notes = points_of(read_rules(folder)), [], []
+    for target, measured in read_sparsified(folder).items():
+        tuned = points_of(measured)
+        recall, sparsity = (tuned.measures[name].mean(axis=1) for name in ("recall", "sparsity"))
+        one_for_all = sparsities_at(points, DISTANCE, recall)
+        if np.isfinite(one_for_all[0]).all():
+            what = f"tuned to {target}, at a recall of {recall[0]:.3f}: {100 * sparsity[0]:.1f} - {one_for_all[0].mean():.1f}"
+            apart = 100 * sparsity[:, None] - one_for_all
+            effects.append(effect(what, apart, "student seed", points.units))
+        else:
+            notes.append(f"one threshold does not reach a recall of {recall[0]:.3f}")
+    return Finding(effects, notes)
+
+
+@_claim("retrofit-promise-is-kept")
+def _(folder: Path) -> Finding:
+    """Heads whose mean recall on other text is below the target, less the share that may be, in points."""
+    promised = 100 * (1 - configuration(folder)["retrofit"]["confidence"])
+    effects: list[Effect] = []
+    for target, measured in read_sparsified(folder).items():
+        of_heads = measured.groupby(["seed", "layer", "head"])["recall"].mean()
+        missed = 100 * (of_heads < target).mean()
+        what = f"tuned to {target}: {missed:.1f} % of heads, {promised:.0f} % promised"
+        effects.append(plain(what, missed - promised, f"{len(of_heads)} heads"))
+    return Finding(effects)

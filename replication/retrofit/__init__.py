@@ -1,0 +1,1 @@
+"""A model that somebody has, made sparse: today's selection rules beside Sparsefinder's, and each head tuned to a recall."""
