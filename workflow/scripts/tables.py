@@ -6,7 +6,18 @@ from pathlib import Path
 
 from replication.paths import ROOT
 from replication.storage import replacing
-from replication.tables import architectures, attention, bleu, blocks, characters, claims, forms, perplexity, speed
+from replication.tables import (
+    architectures,
+    attention,
+    bleu,
+    blocks,
+    characters,
+    claims,
+    forms,
+    perplexity,
+    retrofit,
+    speed,
+)
 from replication.tables.markers import with_tables
 
 TABLES = {
@@ -26,14 +37,17 @@ TABLES = {
     "forms": forms.table1,
     "forms-tested-fully": forms.tested_fully,
     "judged-brown": partial(claims.judged, "brown", ("sparse-consistency", "mlm-", "blocks-")),
+    "judged-minilm": partial(claims.judged, "minilm", ("retrofit-",)),
     "judged-multi30k": partial(claims.judged, "multi30k", ("mt-",)),
     "judged-multi30k-forms": partial(claims.judged, "multi30k-forms", ("est-", "xst-")),
     "judged-war-and-peace": partial(claims.judged, "war-and-peace", ("clm-",)),
     "perplexity": perplexity.perplexity,
     "perplexity-brown": perplexity.brown,
+    "retrofit": retrofit.leaders,
+    "retrofit-tuned": retrofit.tuned,
     "speed": speed.speed,
 }
-RUNS = ("brown", "multi30k", "multi30k-forms", "war-and-peace")
+RUNS = ("brown", "minilm", "multi30k", "multi30k-forms", "war-and-peace")
 TEXTS = ("README.md", *(f"reported/{run}/README.md" for run in RUNS))
 
 

@@ -1,0 +1,43 @@
+"""A pretrained encoder made sparse: which rule leads, and what tuned heads came to."""
+
+import json
+
+import numpy as np
+
+from replication.claims.retrofit import TARGET, points_of, sparsities_at
+from replication.claims.scores import effect
+from replication.paths import ROOT
+from replication.results import RULES, read_rules, read_sparsified
+from replication.tables.markers import markdown
+
+FOLDER = ROOT / "reported" / "minilm" / "retrofit"
+
+
+def leaders() -> str:
+    """Sparsity of every rule at the recall that they are compared at, the sparsest first."""
+    points = points_of(read_rules(FOLDER))
+    rows = []
+    for method in (method for method in RULES if method in set(points.table["method"])):
+        values = sparsities_at(points, method, TARGET)
+        if np.isfinite(values).all():
+            found = effect(method, values, "seed", points.units)
+            low, high = found.interval
+            rows.append((found.value, [RULES[method], f"{found.value:.1f} ({low:.1f} to {high:.1f})"]))
+    return markdown(
+        ["rule", f"pairs left out at a recall of {TARGET}, % (95 % interval)"],
+        [row for _, row in sorted(rows, reverse=True)],
+    )
+
+
+def tuned() -> str:
+    """What heads that were tuned to each target do on other text."""
+    rows = []
+    for target, measured in read_sparsified(FOLDER).items():
+        told = json.loads((FOLDER / "sparsified" / f"recall{target}" / "sparsified.json").read_text(encoding="utf-8"))
+        heads = measured.groupby(["layer", "head"])["recall"].mean()
+        dense = sum(head["predictor"] == "dense" for head in told["report"]["heads"])
+        means = measured[["recall", "sparsity", "drift", "cosine"]].mean()
+        cells = [f"{means[name]:.3f}" for name in ("recall", "sparsity", "drift", "cosine")]
+        rows.append([f"{target:g}", f"{(heads < target).sum()} of {len(heads)}", f"{heads.min():.3f}", str(dense), *cells])
+    columns = ["target", "heads below it", "least of a head", "dense heads", "mean recall", "pairs left out", "drift", "cosine"]
+    return markdown(columns, rows)
