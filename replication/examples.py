@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -14,6 +13,7 @@ from replication.graphs import centroids as centroid_files
 from replication.graphs import projections as projection_files
 from replication.graphs.analysis import coreferent_pairs
 from replication.graphs.shards import open_graphs
+from replication.reading import read_table
 from replication.storage import read_tensors
 from sparselib import masks
 from sparselib.dense_attention import attention_weights
@@ -76,7 +76,7 @@ def read_example(folder: Path, layer: int, index: int, split: str = "valid", see
 
 def read_decoder_example(folder: Path, layer: int, index: int, split: str = "valid", seed: int = 0) -> Example:
     """The same for the decoder of a translator; ``words`` are what it reads: ``</s>`` and the target without its end."""
-    target = pd.read_parquet(folder / "graphs" / split / "sentences.parquet")["target"][index]
+    target = read_table(folder / "graphs" / split / "sentences.parquet")["target"][index]
     words = ["</s>", *target.split()]
     return _read(folder, layer, index, split, seed, words, torch.full((len(words),), -1))
 

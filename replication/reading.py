@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from replication.seals import verified
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -27,7 +29,8 @@ def noting() -> Iterator[set[Path]]:
 
 
 def noted(path: Path) -> Path:
-    """The path itself, noted as read."""
+    """The path itself, noted as read, if it is what was sealed there; raises ``FormatError`` if not."""
+    verified(path)
     if (paths := _READ.get()) is not None:
         paths.add(path)
     return path
@@ -37,6 +40,7 @@ def read_table(path: Path) -> DataFrame:
     """A table in CSV or parquet, after the path's suffix; raises ``FileNotFoundError`` if there is none."""
     import pandas as pd
 
+    verified(path)
     table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     noted(path)
     return table

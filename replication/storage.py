@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError, safe_open
 
+from replication.seals import FormatError, seal, unseal, verified
+
 # Who has a table or a tensor to write has imported pandas or torch already; the others need not wait for them.
 if TYPE_CHECKING:
     from pandas import DataFrame
     from torch import Tensor
 
 
-class FormatError(ValueError):
-    """A file is truncated, damaged or was not made by the stage that should have made it."""
-
-
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place if the block ends well, and is removed if it does not."""
+    """A temporary path beside ``path`` that takes its place if the block ends well, and is removed if it does not.
+
+    What a stage writes is sealed then (:mod:`replication.seals`).
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial" + path.suffix)
@@ -37,7 +38,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)
+        unseal(path)
         os.replace(temporary, path)
+        seal(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -88,6 +91,7 @@ def open_tensors(path: str | Path, *, kind: str) -> Iterator[safe_open]:
     """Open a file of :func:`write_tensors`, memory-mapped; raises :class:`FormatError` as :func:`read_header` does."""
     if not Path(path).exists():
         raise FileNotFoundError(f"{path}: no such file")
+    verified(Path(path))
     try:
         file = safe_open(path, framework="pt")
     except SafetensorError as error:

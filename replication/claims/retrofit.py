@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from replication.claims.curves import Curves, curves, leads
-from replication.claims.finding import Effect, Finding, Test, registering
+from replication.claims.finding import Finding, Test, registering
 from replication.claims.premises import configuration
 from replication.claims.scores import effect, plain, resampling
 from replication.results import read_rules, read_sparsified
@@ -130,9 +130,9 @@ def _(folder: Path) -> Finding:
 @_claim("retrofit-promise-is-kept")
 def _(folder: Path) -> Finding:
     """Heads whose mean recall on other text is below the target, less the share that may be, in points."""
+    tuned, effects = read_sparsified(folder), []
     promised = 100 * (1 - configuration(folder)["retrofit"]["confidence"])
-    effects: list[Effect] = []
-    for target, measured in read_sparsified(folder).items():
+    for target, measured in tuned.items():
         of_heads = measured.groupby(["seed", "layer", "head"])["recall"].mean()
         missed = 100 * (of_heads < target).mean()
         what = f"tuned to {target}: {missed:.1f} % of heads, {promised:.0f} % promised"

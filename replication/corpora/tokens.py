@@ -13,6 +13,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenize
 from replication.corpora.blocks import KIND
 from replication.corpora.documents import Document
 from replication.paths import located
+from replication.seals import seal
 from replication.storage import replacing, write_tensors
 
 SPECIAL_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
@@ -104,6 +105,7 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: str | Path) -> No
     tokenizer.save_pretrained(folder)
     with replacing(folder / "tokenizer.json") as temporary:
         tokenizer.backend_tokenizer.save(str(temporary))
+    seal(folder / "tokenizer_config.json")
 
 
 def _cut(stream: np.ndarray, length: int) -> np.ndarray:

@@ -13,9 +13,12 @@ from transformers import (
     set_seed,
 )
 
+from replication.seals import verified
 from sparselib.integrations.huggingface import AttentionControl, use_attention
 
 IGNORED = -100
+#: What the model is read from.
+FILES = ("config.json", "model.safetensors")
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **architecture: int) -> RobertaForMaskedLM:
@@ -58,14 +61,22 @@ def load_model(name: str | Path) -> PreTrainedModel:
     Raises
     ------
     ValueError
-        If its vocabulary projection is not ``lm_head``, as RoBERTa's is: only such models are trained and evaluated here.
+        If its vocabulary projection is not ``lm_head``, as RoBERTa's is: only such models are trained and evaluated here. If
+        weights are missing or of other shapes than its configuration says, or have changed since they were sealed.
     """
+    for file in FILES:
+        verified(Path(name) / file)
     try:
-        model = AutoModelForMaskedLM.from_pretrained(name)
+        # Weights of other shapes are told below, with the rest of what does not fit.
+        model, told = AutoModelForMaskedLM.from_pretrained(
+            name, output_loading_info=True, ignore_mismatched_sizes=True
+        )
     except OSError as error:
         raise FileNotFoundError(f"{name}: no model there, nor on the hub ({error})") from error
     if not hasattr(model, "lm_head"):
         raise ValueError(f"{name}: {type(model).__name__} has no lm_head; a model of RoBERTa's kind is needed")
+    if unfit := sorted(told["missing_keys"]) + sorted(str(one[0]) for one in told["mismatched_keys"]):
+        raise ValueError(f"{name}: its weights are not those of its configuration: {', '.join(unfit[:3])}")
     return model
 
 

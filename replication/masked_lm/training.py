@@ -20,6 +20,7 @@ from transformers import (
 from transformers.trainer_utils import get_last_checkpoint
 
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
+from replication.seals import seal
 from replication.storage import replacing
 from sparselib.dense_attention import Normalizer
 from sparselib.integrations.huggingface import AttentionControl, use_attention
@@ -137,6 +138,7 @@ def train(
         with replacing(folder / "model.safetensors") as temporary:
             save_model(model, str(temporary))
         model.config.save_pretrained(folder)
+        seal(folder / "config.json")
         shutil.rmtree(checkpoints)
     return trainer.state.log_history
 

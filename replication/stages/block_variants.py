@@ -23,8 +23,8 @@ def variants_of(network, text, chunks, blocks: dict, students: Path, seed: int):
         blocks["counts"],
         blocks["clusters"],
         blocks["metric"],
-        [projections.load(path) for path in sorted((folder / "projections").iterdir())],
-        [load(path) for path in sorted((folder / "centroids").iterdir())],
+        [projections.load(path) for path in sorted((folder / "projections").glob("*.safetensors"))],
+        [load(path) for path in sorted((folder / "centroids").glob("*.safetensors"))],
         # Each layer draws its own random blocks, and no two seeds share a draw.
         seed * 1000,
     )

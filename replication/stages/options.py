@@ -2,11 +2,13 @@
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from replication.seals import making, verified, verified_folder
 
 
 def json_object(text: str) -> dict:
@@ -20,18 +22,35 @@ def json_object(text: str) -> dict:
     return value
 
 
+#: Options that say where a stage writes, or where all results are, of which it reads some.
+WRITTEN = {"output", "losses", "learning", "counts", "hypotheses", "checkpoints", "results"}
+
+
 def stage(function: Callable) -> Callable:
-    """Turn errors about the input into one line on standard error and exit status 1."""
+    """Check what a stage is given, seal what it makes, and say errors about the input in one line, with exit status 1."""
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         try:
-            return function(*args, **kwargs)
+            with making(function.__name__):
+                for path in _given(kwargs):
+                    if path.is_dir():
+                        verified_folder(path)
+                    else:
+                        verified(path)
+                return function(*args, **kwargs)
         except (ValueError, OSError) as error:
             typer.secho(f"error: {' '.join(str(error).split())}", fg="red", err=True)
             raise typer.Exit(1) from error
 
     return wrapped
+
+
+def _given(options: dict[str, object]) -> Iterator[Path]:
+    """Paths to read from among the options of a stage."""
+    for name, value in options.items():
+        if name not in WRITTEN:
+            yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Path))
 
 
 def paired(**options: list) -> list[tuple]:

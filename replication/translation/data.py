@@ -7,6 +7,7 @@ from pathlib import Path
 
 from replication.corpora.parallel import read_parallel, write_parallel
 from replication.corpora.subwords import learn_codes, load_codes, tokenizer
+from replication.seals import seal
 from sparselib.integrations.fairseq import commands
 
 CODES = "codes.bpe"
@@ -44,6 +45,10 @@ def binarize(
         pieces = {language: [codes.process_line(line) for line in lines] for language, lines in sides.items()}
         write_parallel(output / "pieces", split, pieces)
     _preprocess(output, source, target, splits, like)
+    # pieces/ is sealed; fairseq writes the rest.
+    for path in sorted(output.iterdir()):
+        if path.is_file() and not path.name.startswith("."):
+            seal(path)
 
 
 def _preprocess(output: Path, source: str, target: str, splits: list[str], like: Path | None) -> None:

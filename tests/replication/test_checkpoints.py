@@ -15,6 +15,7 @@ from replication.char_lm.data import read_streams
 from replication.char_lm.evaluation import evaluate
 from replication.char_lm.models import load_model
 from replication.checkpoints import half_precision, text_hash
+from replication.seals import seal_of
 from replication.stages import app
 from replication.storage import write_tensors
 
@@ -104,7 +105,8 @@ def test_unpacked_it_is_what_training_left(folder):
     trained, unpacked = folder / "results" / NAME, folder / "unpacked" / NAME
     for name in ("log.csv", "training.json"):
         assert (unpacked / name).read_bytes() == (trained / name).read_bytes()
-    assert {path.name for path in unpacked.iterdir()} == {"model.safetensors", "log.csv", "training.json"}
+    files = {path.name for path in unpacked.iterdir() if path.suffix != ".seal"}
+    assert files == {"model.safetensors", "log.csv", "training.json"}
     assert load_file(unpacked / "model.safetensors")["output.weight"].dtype == np.float32
     _, streams = read_streams(folder / "text", ROWS, RECIPE["length"])
     measured = [evaluate(load_model(at / "model.safetensors")[0], streams["test"], 8) for at in (trained, unpacked)]
@@ -165,6 +167,8 @@ def test_every_difference_is_named(folder):
 def test_a_changed_character_of_the_text_is_refused(folder):
     path = folder / "text/train.txt"
     path.write_bytes(path.read_bytes()[:-1] + b"#")
+    assert_refused(folder, "train.txt: has changed since stage characters made it")
+    seal_of(path).unlink()
     assert_refused(folder, "the text (train.txt, valid.txt) has hash")
 
 
