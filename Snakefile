@@ -1,4 +1,7 @@
+from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version, validate
+
+from workflow.checks import problems
 
 min_version("9.0")
 
@@ -10,23 +13,18 @@ if "profile" not in config:
 
 
 validate(config, "workflow/schemas/config.schema.yaml")
+if found := problems(config):
+    raise WorkflowError("The configuration cannot work:", *found)
 
 
-include: "workflow/rules/common.smk"
-include: "workflow/rules/factorised.smk"
-include: "workflow/rules/students.smk"
+SECTIONS = "masked_lm translation char_lm forms normalizer_speed scaling retrofit"
+for name in [
+    *["common", "factorised", "students"],
+    *(section for section in SECTIONS.split() if section in config),
+    *["checkpoints", "claims", "notebooks"],
+]:
 
-
-# The sections that the profile has.
-for section in "masked_lm translation char_lm forms normalizer_speed scaling retrofit".split():
-    if section in config:
-
-        include: f"workflow/rules/{section}.smk"
-
-
-include: "workflow/rules/checkpoints.smk"
-include: "workflow/rules/claims.smk"
-include: "workflow/rules/notebooks.smk"
+    include: f"workflow/rules/{name}.smk"
 
 
 rule all:

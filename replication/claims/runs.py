@@ -27,7 +27,9 @@ def side_by_side(claims: pd.DataFrame, runs: dict[str, pd.DataFrame]) -> pd.Data
     linked = [f"[{row.statement}]({row.notebook}.ipynb)" for row in claims.itertuples()]
     table = pd.DataFrame({"paper": claims["paper"], "claim": linked}).set_index(claims["id"])
     for name, run in runs.items():
-        table[name] = [_cell(row) for row in run.set_index("id").loc[claims["id"]].itertuples()]
+        # A stored run may be older than a claim.
+        known = run.set_index("id").reindex(claims["id"]).fillna({"verdict": UNTESTED})
+        table[name] = [_cell(row) for row in known.itertuples()]
     return table
 
 

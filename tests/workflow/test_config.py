@@ -412,7 +412,8 @@ def test_a_model_of_this_run_is_made_sparse_only_where_it_is_trained():
     ("gold", "valid"),
     [("entmax:1.5", True), ("entmax:2", True), ("mass:0.95", True), ("top:8", True)]
     + [
-        (name, False) for name in ("entmax:1", "entmax:2.5", "mass:1.5", "mass:0.0", "top:0", "top:1.5", "most:3", "mass")
+        (name, False)
+        for name in ("entmax:1", "entmax:2.5", "mass:1.5", "mass:0.0", "top:0", "top:1.5", "most:3", "mass")
     ],
 )
 def test_the_schema_knows_the_rules_of_what_a_head_needs(gold, valid):
@@ -449,7 +450,9 @@ JOBS |= {"forms": "train_forms_sentences_fr_en_0", "normalizer_speed": "normaliz
 def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
     """Nothing of the demo is mixed into it, and a task without configuration makes no jobs."""
     chosen = copy.deepcopy(PROFILES["demo"]) | {"profile": "mine", "checkpoints": False}
-    chosen["masked_lm"]["corpus"] = {"source": "folder", "path": "nowhere"}
+    for split in ("train", "valid"):
+        (tmp_path / f"{split}.txt").write_text("words\n")
+    chosen["masked_lm"]["corpus"] = {"source": "folder", "path": str(tmp_path)}
     for task in (*left_out, *(["retrofit"] if "masked_lm" in left_out else [])):
         del chosen[task]
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(chosen))
