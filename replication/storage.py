@@ -41,6 +41,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
         unseal(path)
         os.replace(temporary, path)
         seal(path)
+    except OSError as error:
+        # A full disk does not say which file there was no room for.
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -64,9 +69,12 @@ def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **
     from safetensors.torch import save_file
 
     with replacing(path) as temporary:
-        save_file(
-            {name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, encode_header(kind, header)
-        )
+        try:
+            save_file(
+                {name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, encode_header(kind, header)
+            )
+        except SafetensorError as error:
+            raise OSError(f"{path}: could not be written ({error})") from error
 
 
 def encode_header(kind: str, header: dict[str, object]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Documents from a folder of text files: plain text or CoNLL-U, gzipped or not."""
 
 import gzip
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from replication.corpora.documents import Document, Sentence
@@ -20,7 +21,7 @@ def read_folder(folder: str | Path, split: str) -> Iterator[Document]:
     FileNotFoundError
         If there is no such folder, or no such file in it.
     ValueError
-        If a file holds no sentence, or a line of CoNLL-U has not ten columns.
+        If a file holds no sentence, is damaged or not UTF-8, or a line of CoNLL-U has not ten columns.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -34,19 +35,31 @@ def read_folder(folder: str | Path, split: str) -> Iterator[Document]:
             for document in _documents(path):
                 empty = False
                 yield document
-        except (EOFError, gzip.BadGzipFile) as error:
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{path}: truncated or damaged ({error})") from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from error
         if empty:
             raise ValueError(f"{path}: holds no sentence")
 
 
 def _documents(path: Path) -> Iterator[Document]:
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
+    # Some editors begin a file with a byte-order mark, which is no part of its first word.
+    with opener(path, "rt", encoding="utf-8-sig") as file:
+        lines = _without_nul(path, file)
         if ".conllu" in path.suffixes:
             yield from _parse_conllu(path, lines)
         elif sentences := [Sentence(words) for words in map(str.split, lines) if words]:
             yield Document(sentences)
+
+
+def _without_nul(path: Path, lines: Iterable[str]) -> Iterator[str]:
+    """The lines; raises ``ValueError`` at one with a NUL, which no text has."""
+    for number, line in enumerate(lines, start=1):
+        if "\0" in line:
+            raise ValueError(f"{path}, line {number}: holds a NUL byte; is it text in UTF-8?")
+        yield line
 
 
 def _parse_conllu(path: Path, lines) -> Iterator[Document]:

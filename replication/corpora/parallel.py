@@ -1,6 +1,8 @@
 """Parallel text on disk: a file per language and split ("train.en", "train.de"), a sentence per line."""
 
+import codecs
 import gzip
+import zlib
 from collections.abc import Iterable
 from contextlib import ExitStack
 from itertools import pairwise
@@ -77,16 +79,20 @@ def _read(path: Path) -> list[str]:
     if path.suffix == ".gz":
         try:
             content = gzip.decompress(content)
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, zlib.error) as error:
             raise ValueError(f"{path}: truncated or damaged ({error})") from error
     lines = []
-    for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), start=1):
+    # Some editors begin a file with a byte-order mark, which is no part of its first word.
+    content = content.removeprefix(codecs.BOM_UTF8).removesuffix(b"\n")
+    for number, line in enumerate(content.split(b"\n"), start=1):
         try:
             lines.append(line.decode().strip())
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason})") from error
         if not lines[-1]:
             raise ValueError(f"{path}, line {number}: empty")
+        if "\0" in lines[-1]:
+            raise ValueError(f"{path}, line {number}: holds a NUL byte; is it text in UTF-8?")
     return lines
 
 

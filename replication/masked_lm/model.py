@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import (
     AutoModelForMaskedLM,
@@ -68,11 +69,11 @@ def load_model(name: str | Path) -> PreTrainedModel:
         verified(Path(name) / file)
     try:
         # Weights of other shapes are told below, with the rest of what does not fit.
-        model, told = AutoModelForMaskedLM.from_pretrained(
-            name, output_loading_info=True, ignore_mismatched_sizes=True
-        )
+        model, told = AutoModelForMaskedLM.from_pretrained(name, output_loading_info=True, ignore_mismatched_sizes=True)
     except OSError as error:
         raise FileNotFoundError(f"{name}: no model there, nor on the hub ({error})") from error
+    except SafetensorError as error:
+        raise ValueError(f"{name}: its weights are truncated or damaged ({error})") from error
     if not hasattr(model, "lm_head"):
         raise ValueError(f"{name}: {type(model).__name__} has no lm_head; a model of RoBERTa's kind is needed")
     if unfit := sorted(told["missing_keys"]) + sorted(str(one[0]) for one in told["mismatched_keys"]):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModel, PreTrainedModel
 
 from replication.masked_lm.model import load_model
@@ -31,3 +32,5 @@ def _pretrained(name: str) -> PreTrainedModel:
         return AutoModel.from_pretrained(located(name))
     except OSError as error:
         raise FileNotFoundError(f"{name}: no model there, nor on the hub ({error})") from error
+    except SafetensorError as error:
+        raise ValueError(f"{name}: its weights are truncated or damaged ({error})") from error
