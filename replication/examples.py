@@ -14,6 +14,7 @@ from replication.graphs import projections as projection_files
 from replication.graphs.analysis import coreferent_pairs
 from replication.graphs.shards import open_graphs
 from replication.reading import read_table
+from replication.results import nearest
 from replication.storage import read_tensors
 from sparselib import masks
 from sparselib.dense_attention import attention_weights
@@ -52,14 +53,32 @@ class Example:
         """Entmax weights ``[1, H, n, n]`` when only the pairs of ``graph`` may attend."""
         return attention_weights(self.q, self.k, graph)
 
+    def nearest_centroids(self, kind: str, clusters: int) -> dict[int, Tensor]:
+        """The ``"kmeans"`` or ``"routing"`` centroids whose number is nearest to what is asked for, by it; or nothing."""
+        found = {int(name.removeprefix(f"{kind}-")): x for name, x in self.centroids.items() if name.startswith(kind)}
+        return {(count := nearest(found, clusters)): found[count]} if found else {}
+
     @property
     def coreferent(self) -> Tensor:
         """``Bool[n, n]``: tokens in different mentions of one chain."""
         return coreferent_pairs(self.chains)
 
 
-def read_example(folder: Path, layer: int, index: int, split: str = "valid", seed: int = 0) -> Example:
-    """Sequence number ``index`` of a layer's graphs, with the students of ``seed``; ``folder`` is that of the masked LM.
+def within(folder: Path, layer: int, head: int) -> tuple[int, int]:
+    """A layer and head of the stored graphs, counted from 0; the last ones of a model that has fewer."""
+    paths = sorted((folder / "graphs" / "valid").glob("layer*.safetensors"))
+    with open_graphs(paths[0]) as graphs:
+        return min(layer, len(paths) - 1), min(head, graphs.heads - 1)
+
+
+def sequences(folder: Path, split: str = "valid") -> int:
+    """How many sequences' graphs are stored."""
+    with open_graphs(folder / "graphs" / split / "layer00.safetensors") as graphs:
+        return len(graphs)
+
+
+def read_example(folder: Path, layer: int, index: int, split: str = "valid") -> Example:
+    """Sequence number ``index`` of a layer's graphs, with the students of the first seed; ``folder`` is that of the masked LM.
 
     Raises
     ------
@@ -71,21 +90,22 @@ def read_example(folder: Path, layer: int, index: int, split: str = "valid", see
     with open_graphs(folder / "graphs" / split / f"layer{layer:02}.safetensors") as graphs:
         sequence = int(graphs.sequence[index])
     words = [tokenizer.decode([t], skip_special_tokens=False).strip() for t in tokens["input_ids"][sequence].tolist()]
-    return _read(folder, layer, index, split, seed, words, tokens["chains"][sequence])
+    return _read(folder, layer, index, split, words, tokens["chains"][sequence])
 
 
-def read_decoder_example(folder: Path, layer: int, index: int, split: str = "valid", seed: int = 0) -> Example:
+def read_decoder_example(folder: Path, layer: int, index: int, split: str = "valid") -> Example:
     """The same for the decoder of a translator; ``words`` are what it reads: ``</s>`` and the target without its end."""
     target = read_table(folder / "graphs" / split / "sentences.parquet")["target"][index]
     words = ["</s>", *target.split()]
-    return _read(folder, layer, index, split, seed, words, torch.full((len(words),), -1))
+    return _read(folder, layer, index, split, words, torch.full((len(words),), -1))
 
 
-def _read(folder: Path, layer: int, index: int, split: str, seed: int, words: list[str], chains: Tensor) -> Example:
+def _read(folder: Path, layer: int, index: int, split: str, words: list[str], chains: Tensor) -> Example:
     name = f"layer{layer:02}.safetensors"
+    seed = min((path.name for path in (folder / "projections").glob("seed*")), key=lambda name: int(name[4:]))
     with open_graphs(folder / "graphs" / split / name) as graphs:
         batch = graphs.batch(index, index + 1)
-    project = projection_files.load(folder / "projections" / f"seed{seed}" / name)
+    project = projection_files.load(folder / "projections" / seed / name)
     return Example(
         words=words,
         chains=chains,
@@ -95,7 +115,7 @@ def _read(folder: Path, layer: int, index: int, split: str, seed: int, words: li
         projected_k=project(batch.k),
         weights=attention_weights(batch.q, batch.k, batch.visible),
         gold=batch.gold,
-        centroids=centroid_files.load(folder / "centroids" / f"seed{seed}" / name),
+        centroids=centroid_files.load(folder / "centroids" / seed / name),
         causal=batch.causal,
     )
 

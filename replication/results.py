@@ -1,6 +1,7 @@
 """Reading what the workflow has measured, and reducing it to the curves that figures and claims are about."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -281,6 +282,11 @@ def hypervolumes(points: pd.DataFrame, score: str) -> pd.DataFrame:
         for (seed, method), group in points.groupby(["seed", "method"], sort=False)
     ]  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def nearest(values: Iterable[int], wanted: int) -> int:
+    """What of the values is nearest to the wanted one, the smaller of two: a grid may lack the paper's own point."""
+    return min(sorted(set(values)), key=lambda value: abs(value - wanted))
 
 
 def spread(values: pd.Series) -> str:

@@ -81,8 +81,11 @@ def _judged(claim: dict[str, object], task: str, results: Path) -> dict[str, obj
         finding = TESTS[claim["id"]](folder)
     except FileNotFoundError:
         finding = None
+    if finding is not None:
+        finding = finding.of_numbers()
     if finding is None or not finding.effects:
-        return nothing | {"numbers": "; ".join(finding.notes) if finding else "not measured here"}
+        said = "; ".join(finding.notes) if finding else ""
+        return nothing | {"numbers": said or "not measured here"}
     met, premise = premises.judge(claim["premise"], task, folder)
     verdict, deciding = Rule(claim["relation"], claim["threshold"]).of_all(finding.effects)
     return {

@@ -151,6 +151,8 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 def _(folder: Path) -> Finding:
     """Both versions at the largest K of every block size, against the faster of the two full models."""
     timed = read_block_times(folder)
+    if not set(SPARSEFINDER) <= set(timed["method"]):
+        return Finding([], ["no block size has blocks to choose from"])
     seconds = _seconds(timed).T.groupby("method")
     full = seconds.min().T[["full", "full-kernel"]].min(axis=1)
     # More blocks take longer: the largest K that fits a size is the slowest.

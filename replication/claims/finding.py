@@ -1,5 +1,6 @@
 """What the test of a claim finds, and the verdict that follows from it."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,12 @@ class Finding:
 
     effects: list[Effect]
     notes: list[str] = field(default_factory=list)
+
+    def of_numbers(self) -> "Finding":
+        """Without effects that are no numbers, which a mean over nothing is: a note says so."""
+        known = [effect for effect in self.effects if math.isfinite(effect.value)]
+        unknown = [f"{effect.what}: nothing to compare" for effect in self.effects if not math.isfinite(effect.value)]
+        return Finding(known, [*self.notes, *unknown])
 
 
 @dataclass(frozen=True)

@@ -82,22 +82,25 @@ class Cells:
             return np.array([self.table.loc[(form, budget, seed), "bleu"]])
         return bleu(self.sentences.loc[(form, budget, seed), COUNTS].to_numpy())
 
-    def gain(self, form: str, budgets: list[int], over: str, of_over: list[int]) -> Effect:
-        """BLEU of ``form`` above that of ``over``, in the mean over budgets, of the seeds that both have."""
+    def gain(self, form: str, budgets: list[int], over: str, of_over: list[int]) -> list[Effect]:
+        """BLEU of ``form`` above that of ``over``, in the mean over budgets, of the seeds that both have; or nothing."""
         seeds = sorted(self.seeds(form, budgets) & self.seeds(over, of_over))
+        if not seeds:
+            return []
         difference = self.score(form, budgets, seeds) - self.score(over, of_over, seeds)
         at = ", ".join(map(str, budgets))
-        return effect(f"{form} - {over} at k = {at}", difference, "model", self.units)
+        return [effect(f"{form} - {over} at k = {at}", difference, "model", self.units)]
 
 
 def _against_each(cells: Cells, leaders: dict[str, str], smallest: bool = False) -> Finding:
     """A leader against each rival, in the mean over the budgets that both have or at the smallest of them."""
     effects, notes = [], []
     for rival, leader in leaders.items():
-        if budgets := cells.budgets(leader, rival)[: 1 if smallest else None]:
-            effects.append(cells.gain(leader, budgets, rival, budgets))
-        else:
-            notes.append(f"{leader} and {rival} share no k")
+        budgets = cells.budgets(leader, rival)[: 1 if smallest else None]
+        found = cells.gain(leader, budgets, rival, budgets) if budgets else []
+        effects += found
+        if not found:
+            notes.append(f"{leader} and {rival} share no {'seed' if budgets else 'k'}")
     return Finding(effects, notes)
 
 
@@ -111,7 +114,7 @@ def _against_full(cells: Cells) -> Finding | None:
     """Top-k at the recommended k against full attention of the same seeds."""
     if FULL not in cells or RECOMMENDED not in cells.budgets(TOP_K):
         return None
-    return Finding([cells.gain(TOP_K, [RECOMMENDED], FULL, [0])])
+    return Finding(cells.gain(TOP_K, [RECOMMENDED], FULL, [0]))
 
 
 @_claim("est-top-8-beats-full")
@@ -131,8 +134,8 @@ def _(folder: Path) -> Finding | None:
     others = [budget for budget in cells.budgets(TOP_K) if budget != RECOMMENDED]
     if RECOMMENDED not in cells.budgets(TOP_K) or len(others) < 2:
         return None
-    found = [cells.gain(TOP_K, [RECOMMENDED], TOP_K, [other]) for other in others]
-    return Finding([Effect(f"k = 8 - k = {k}", e.value, e.interval, e.n) for k, e in zip(others, found, strict=True)])
+    found = [(other, e) for other in others for e in cells.gain(TOP_K, [RECOMMENDED], TOP_K, [other])]
+    return Finding([Effect(f"k = 8 - k = {other}", e.value, e.interval, e.n) for other, e in found])
 
 
 @_claim("xst-top-k-leads")
@@ -169,7 +172,7 @@ def _(folder: Path) -> Finding:
 def _(folder: Path) -> Finding | None:
     """At the largest k that both have, where sparsity is lower."""
     cells = Cells(folder)
-    return Finding([cells.gain(OOW_CROSS, [k], OOW, [k]) for k in cells.budgets(OOW_CROSS, OOW)[-1:]])
+    return Finding([e for k in cells.budgets(OOW_CROSS, OOW)[-1:] for e in cells.gain(OOW_CROSS, [k], OOW, [k])])
 
 
 @_document_claim("xst-documents-bigbird-below-window")
@@ -188,15 +191,18 @@ def _(folder: Path) -> Finding | None:
     cells = Cells(folder)
     if FULL not in cells:
         return None
-    return Finding([cells.gain(OOW, [budget], FULL, [0]) for budget in cells.budgets(OOW)])
+    return Finding([e for budget in cells.budgets(OOW) for e in cells.gain(OOW, [budget], FULL, [0])])
 
 
 def _layers(folder: Path) -> pd.DataFrame | None:
     """Cross-attention of full attention and of Top-k at the recommended k: columns (measure, form), by layer and seed."""
     table = read_cross_attention(folder)
     table = table[(table["form"] == FULL) | ((table["form"] == TOP_K) & (table["budget"] == RECOMMENDED))]
-    wide = table.pivot(index=["layer", "seed"], columns="form").drop(columns="budget")
-    return wide.dropna(how="all", axis=1).dropna() if {FULL, TOP_K} <= set(table["form"]) else None
+    if not {FULL, TOP_K} <= set(table["form"]):
+        return None
+    return (
+        table.pivot(index=["layer", "seed"], columns="form").drop(columns="budget").dropna(how="all", axis=1).dropna()
+    )
 
 
 def _compared(folder: Path, measure: str, layer: Callable, sign: int, what: str) -> Finding | None:

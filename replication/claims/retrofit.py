@@ -52,7 +52,10 @@ def sparsity_at(recall: np.ndarray, sparsity: np.ndarray, target: float) -> floa
 
 
 def sparsities_at(points: Points, method: str, target: float | np.ndarray) -> np.ndarray:
-    """``[1 + R, seeds]`` of one method, in points; the target may differ between resamples ``[1 + R]``."""
+    """``[1 + R, seeds]`` of one method, in points; the target may differ between resamples ``[1 + R]``.
+
+    NaN where the target is not reached, or the grid has no such method.
+    """
     recall, sparsity = points.measures["recall"], points.measures["sparsity"]
     targets = np.broadcast_to(target, len(recall))
     of_method = points.table[points.table["method"] == method]
@@ -60,7 +63,7 @@ def sparsities_at(points: Points, method: str, target: float | np.ndarray) -> np
         [sparsity_at(*one) for one in zip(recall[:, places], sparsity[:, places], targets, strict=True)]
         for places in of_method.groupby("seed").groups.values()
     ]
-    return 100 * np.array(found).T
+    return 100 * np.array(found).T if found else np.full((len(recall), 1), np.nan)
 
 
 @_claim("retrofit-distance-leads")
@@ -76,13 +79,10 @@ def _(folder: Path) -> Finding:
 def _leads_at_target(folder: Path, leader: str, rivals: list[str]) -> Finding:
     """How much more the leader leaves out at the target, against each rival."""
     points = points_of(read_rules(folder))
-    known = set(points.table["method"])
-    if leader not in known:
-        return Finding([], [f"no point of {leader}"])
     own = sparsities_at(points, leader, TARGET)
     effects, notes = [], []
     for rival in rivals:
-        other = sparsities_at(points, rival, TARGET) if rival in known else np.full((1, 1), np.nan)
+        other = sparsities_at(points, rival, TARGET)
         if not np.isfinite(own[0]).all() or not np.isfinite(other[0]).all():
             notes.append(f"{leader} and {rival} do not both reach a recall of {TARGET}")
         else:

@@ -134,6 +134,8 @@ def _(folder: Path) -> Finding:
     points = read_replaced(folder).query("method not in ['full', 'gold graph']")
     sparse = points[points["sparsity"] >= points["sparsity"].median()]
     ranks = sparse.groupby("seed")[["recall", "bleu"]].rank()
+    if sparse.groupby("seed").size().min() < 3:
+        return Finding([], ["too few points to rank"])
     correlation = [group["recall"].corr(group["bleu"]) for _, group in ranks.groupby(sparse["seed"])]
     return Finding([over_seeds("rank correlation", correlation)])
 

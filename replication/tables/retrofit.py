@@ -38,6 +38,17 @@ def tuned() -> str:
         dense = sum(head["predictor"] == "dense" for head in told["report"]["heads"])
         means = measured[["recall", "sparsity", "drift", "cosine"]].mean()
         cells = [f"{means[name]:.3f}" for name in ("recall", "sparsity", "drift", "cosine")]
-        rows.append([f"{target:g}", f"{(heads < target).sum()} of {len(heads)}", f"{heads.min():.3f}", str(dense), *cells])
-    columns = ["target", "heads below it", "least of a head", "dense heads", "mean recall", "pairs left out", "drift", "cosine"]
+        rows.append(
+            [f"{target:g}", f"{(heads < target).sum()} of {len(heads)}", f"{heads.min():.3f}", str(dense), *cells]
+        )
+    columns = [
+        "target",
+        "heads below it",
+        "least of a head",
+        "dense heads",
+        "mean recall",
+        "pairs left out",
+        "drift",
+        "cosine",
+    ]
     return markdown(columns, rows)

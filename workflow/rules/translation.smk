@@ -263,7 +263,11 @@ MEASURED += EVERY_PAIR
 for pair in PAIRS:
     MEASURED += measured(f"translation/{pair}", "replaced/sentences_seed{seed}.parquet")
 
-# Of one pair each: the notebook, and what it is told.
+# Of one pair each: the notebook, and what it is told. Maps are those of k-means.
+CLUSTERED = any(
+    method["predictor"] == "Clustering"
+    for method in config["translation"]["methods"].values()
+)
 for figure, template, told in (
     ("fig08_heads", "fig08_heads", {"pair": min(PAIRS)}),
     ("fig09_heads", "fig08_heads", {"pair": max(PAIRS)}),
@@ -271,6 +275,8 @@ for figure, template, told in (
     ("fig11_maps", "fig03_maps", {"pair": min(PAIRS), "first": 0, "count": 4}),
     ("fig12_maps", "fig03_maps", {"pair": max(PAIRS), "first": 2, "count": 4}),
 ):
+    if template == "fig03_maps" and not CLUSTERED:
+        continue
     FIGURES[f"sparsefinder/{figure}"] = OF_PAIR[told["pair"]]
     DRAWN_BY[f"sparsefinder/{figure}"] = f"sparsefinder/{template}"
     TOLD[f"sparsefinder/{figure}"] = {"figure": figure, **told}
