@@ -63,6 +63,7 @@ notebooks: results
 ledgers: env
 	for run in $$(dirname reported/*/config.yaml); do replicate claims --published config/published/claims.csv --results $$run --output $$run/claims.csv; done
 	replicate printed --published config/published --output reported/papers/claims.csv
+	find reported -name '.*.seal' -delete
 
 # Which Hugging Face architectures are exact or refused: after another version of transformers.
 architectures: env

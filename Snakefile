@@ -1,7 +1,10 @@
+from pathlib import Path
+
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version, validate
 
 from workflow.checks import problems
+from workflow.lock import AT_WORK, without_the_locks_of_the_dead
 
 min_version("9.0")
 
@@ -16,6 +19,11 @@ validate(config, "workflow/schemas/config.schema.yaml")
 if found := problems(config):
     raise WorkflowError("The configuration cannot work:", *found)
 
+
+# A job of its own on a node of a cluster is no run of its own.
+if workflow.is_main_process:
+    ALIVE = without_the_locks_of_the_dead(Path(".snakemake"))
+shell.prefix(AT_WORK)
 
 SECTIONS = "masked_lm translation char_lm forms normalizer_speed scaling retrofit"
 for name in [

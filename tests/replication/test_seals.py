@@ -27,7 +27,7 @@ def results(tmp_path):
 
 
 def test_a_seal_says_the_checksum_the_place_the_stage_and_the_origins(results):
-    first = make(results / "task/first.csv")
+    first = make(results / "task/first.csv", stage="began")
     made = make(results / "task/seed0/second.csv", read=[first])
     said = json.loads(seal_of(made).read_text())
     assert said["place"] == "task/seed0/second.csv"
@@ -72,12 +72,19 @@ def test_a_whole_profile_can_be_moved_and_a_model_taken_out_of_it(results, tmp_p
     verified_folder(tmp_path / "mine")
 
 
+def test_a_stage_that_goes_on_from_its_checkpoint_is_not_made_from_it(results):
+    checkpoint = make(results / "checkpoint", stage="train")
+    log = make(results / "log.csv", stage="train", read=[checkpoint])
+    make(checkpoint, content="2", stage="train")
+    assert verified(log) == log
+
+
 def test_what_was_made_from_something_that_changed_since_is_refused(results):
-    first = make(results / "first.csv")
+    first = make(results / "first.csv", stage="began")
     second = make(results / "second.csv", read=[first])
-    make(first)
+    make(first, stage="began")
     verified(second)
-    make(first, content="2")
+    make(first, content="2", stage="began")
     with pytest.raises(FormatError, match=r"second\.csv: was made from another first\.csv"):
         verified(second)
     first.unlink()

@@ -1,0 +1,130 @@
+"""A run that is killed, whole or in part, at any moment: the next one goes on by itself and makes the same files.
+
+``KILLS`` in the environment says how often; `make test-kills` asks for fifty.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from replication.paths import ROOT
+
+KILLS = int(os.environ.get("KILLS", "12"))
+#: Of the checkout, what a run reads.
+READ = """Snakefile checkpoints config kernels notebooks profiles replication reported requirements.lock sparselib
+workflow""".split()
+MODELS = ["block", "adaptive-span"]
+#: Two models with their logs, and a table that needs neither: jobs of seconds, side by side and one after the other.
+MADE = [
+    f"results/kills/char_lm/tiny/models/{model}/seed0/{file}"
+    for model in MODELS
+    for file in ("log.csv", "model.safetensors")
+]
+MADE += ["results/kills/factorised/reach.csv", "results/kills/config.yaml"]
+
+
+def checkout(folder: Path) -> Path:
+    """A folder in which the workflow runs as in this checkout, with results and locks of its own."""
+    folder.mkdir()
+    for name in READ:
+        (folder / name).symlink_to(ROOT / name)
+    smoke = yaml.safe_load((ROOT / "config/smoke.yaml").read_text())
+    smoke = {key: smoke[key] for key in ("seed", "student_seeds", "char_lm")} | {
+        "profile": "kills",
+        "checkpoints": False,
+    }
+    smoke["char_lm"]["corpora"] = {
+        "tiny": {"source": "grammar", "words": {"train": 4000, "valid": 400, "test": 400}, "seed": 2}
+    }
+    (folder / "kills.yaml").write_text(yaml.safe_dump(smoke))
+    return folder
+
+
+def start(folder: Path, **streams) -> subprocess.Popen:
+    command = [sys.executable, "-m", "snakemake", *MADE, "--cores", "2", "--configfile", "kills.yaml"]
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, text=True, **streams)
+
+
+def finish(folder: Path) -> str:
+    """Run to the end; what it said."""
+    done = start(folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said, _ = done.communicate(timeout=300)
+    assert done.returncode == 0, said[-3000:]
+    return said
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What a run makes that nobody killed."""
+    folder = checkout(tmp_path_factory.mktemp("undisturbed") / "checkout")
+    finish(folder)
+    return {path: (folder / path).read_bytes() for path in MADE}
+
+
+def workers(group: int) -> list[int]:
+    """Processes of a run's jobs."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            own = os.getpgid(int(path.name)) == group
+            said = (path / "cmdline").read_bytes()
+        except (ProcessLookupError, FileNotFoundError):
+            continue
+        if own and b"replicate\0" in said:
+            found.append(int(path.name))
+    return found
+
+
+def kill(run: subprocess.Popen, how: str, rng: random.Random) -> None:
+    if how == "everything":
+        os.killpg(run.pid, signal.SIGKILL)
+    elif how == "the workflow alone":
+        run.kill()
+    elif at_work := workers(run.pid):
+        try:
+            os.kill(rng.choice(at_work), signal.SIGKILL)
+        except ProcessLookupError:  # it has ended meanwhile
+            pass
+    run.wait()
+
+
+def test_whatever_is_killed_the_next_run_goes_on_and_makes_the_same_files(tmp_path, undisturbed):
+    rng, folder, killed, went_on = random.Random(0), checkout(tmp_path / "checkout"), 0, 0
+    while killed < KILLS:
+        run = start(folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(rng.uniform(1.0, 8.0))
+        if run.poll() is None:
+            kill(run, rng.choice(["everything", "everything", "the workflow alone", "a worker"]), rng)
+            killed += 1
+        elif all((folder / path).exists() for path in MADE):
+            subprocess.run(["rm", "-rf", str(folder / "results")], check=True)
+        went_on += "this one goes on" in run.stderr.read()
+    finish(folder)
+    assert {path: (folder / path).read_bytes() for path in MADE} == undisturbed
+    assert [path for path in folder.rglob("*.partial*") if path.is_file()] == []
+    assert went_on > 0 or KILLS < 5
+
+
+def test_a_run_that_lives_is_not_disturbed(tmp_path):
+    folder = checkout(tmp_path / "checkout")
+    first = start(folder, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    while not any((folder / ".snakemake/locks").glob("*")):
+        assert first.poll() is None
+        time.sleep(0.1)
+    second = start(folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said, _ = second.communicate(timeout=60)
+    assert second.returncode != 0
+    assert "LockException" in said or "lock" in said.lower()
+    assert "goes on" not in said
+    assert first.poll() is None
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    assert "goes on" in finish(folder)
