@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ from replication.seals import FormatError, seal, unseal, verified
 
 # Who has a table or a tensor to write has imported pandas or torch already; the others need not wait for them.
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
     from torch import Tensor
 
 
@@ -55,13 +55,28 @@ def write_json(path: str | Path, value: object) -> None:
         temporary.write_text(json.dumps(value, indent=2) + "\n")
 
 
-def write_table(path: str | Path, table: DataFrame) -> None:
-    """Write a tidy table as parquet or CSV, after the path's suffix."""
+def write_table(path: str | Path, table: DataFrame, may_be_empty: Collection[str] = ()) -> None:
+    """Write a tidy table as parquet or CSV, after the path's suffix.
+
+    Raises ``ValueError`` if a cell is empty, NaN or infinite in a column that is not said to have such cells.
+    """
+    for column in table.columns.difference(list(may_be_empty), sort=False):
+        if len(unknown := _not_known(table[column])):
+            row = unknown[0]
+            raise ValueError(f"{path}: column {column} of row {row} is {table[column].iloc[row]}")
     with replacing(path) as temporary:
         if Path(path).suffix == ".parquet":
             table.to_parquet(temporary, index=False)
         else:
             table.to_csv(temporary, index=False)
+
+
+def _not_known(values: Series) -> list[int]:
+    """Places of cells that are empty, NaN or infinite."""
+    missing = values.isna()
+    if values.dtype.kind == "f":
+        missing |= values.abs() == float("inf")
+    return missing.to_numpy().nonzero()[0].tolist()
 
 
 def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **header: object) -> None:

@@ -17,6 +17,7 @@ from replication.char_lm.data import IGNORED, Alphabet, Stream
 from replication.char_lm.evaluation import evaluate, total_nats
 from replication.char_lm.models import accelerator, build_model, save_model
 from replication.char_lm.recurrent import Memory, RecurrentModel
+from replication.divergence import check_loss
 from replication.storage import read_header, read_tensors, write_tensors
 from sparselib.checks import at_least
 
@@ -111,26 +112,26 @@ def _advance(
     """Take the steps that are left; ``save()`` after each line of the log."""
     nats = characters = 0
     bar = tqdm(total=recipe.steps, initial=progress.step, desc="train", unit="step", mininterval=5)
-    while progress.step < recipe.steps:
-        place = progress.step % text.count(recipe.length)
-        if place == 0:
-            progress.memory = None
-        inputs, targets = text.segment(place, recipe.length)
-        # Dropout from a seed per step, so that it does not matter where a run was interrupted.
-        torch.manual_seed(seed * 1_000_003 + progress.step)
-        nats += step(progress, inputs, targets, recipe)
-        characters += int((targets != IGNORED).sum())
-        bar.update()
-        if progress.step % recipe.log_every == 0 or progress.step == recipe.steps:
-            measured = evaluate(progress.model, valid, recipe.length)
-            progress.log.append(
-                {"step": progress.step, "train_bits": nats / characters / math.log(2)}
-                | {"valid_bits": measured.bits_per_character, "attended_positions": measured.attended_positions}
-                | progress.model.measurements()
-            )
-            save()
-            nats = characters = 0
-    bar.close()
+    with bar:
+        while progress.step < recipe.steps:
+            place = progress.step % text.count(recipe.length)
+            if place == 0:
+                progress.memory = None
+            inputs, targets = text.segment(place, recipe.length)
+            # Dropout from a seed per step, so that it does not matter where a run was interrupted.
+            torch.manual_seed(seed * 1_000_003 + progress.step)
+            nats += step(progress, inputs, targets, recipe)
+            characters += int((targets != IGNORED).sum())
+            bar.update()
+            if progress.step % recipe.log_every == 0 or progress.step == recipe.steps:
+                measured = evaluate(progress.model, valid, recipe.length)
+                progress.log.append(
+                    {"step": progress.step, "train_bits": nats / characters / math.log(2)}
+                    | {"valid_bits": measured.bits_per_character, "attended_positions": measured.attended_positions}
+                    | progress.model.measurements()
+                )
+                save()
+                nats = characters = 0
 
 
 def step(progress: Progress, inputs: Tensor, targets: Tensor, recipe: Recipe) -> float:
@@ -147,7 +148,7 @@ def step(progress: Progress, inputs: Tensor, targets: Tensor, recipe: Recipe) ->
     optimizer.step()
     model.constrain()
     progress.step += 1
-    return nats.item()
+    return check_loss(nats.item(), progress.step, recipe.learning_rate)
 
 
 def _save(path: Path, progress: Progress, run: dict[str, object]) -> None:

@@ -19,6 +19,7 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
+from replication.divergence import check_loss
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from replication.seals import seal
 from replication.storage import replacing
@@ -57,6 +58,11 @@ class MaskedLMTrainer(Trainer):
         self.control, self.collator, self.causal_steps = control, collator, causal_steps
         self.special = torch.tensor(collator.tokenizer.all_special_ids)
         self.drawn_for = -1
+
+    def training_step(self, *args, **kwargs) -> Tensor:
+        loss = super().training_step(*args, **kwargs)
+        check_loss(loss.item(), self.state.global_step + 1, self.args.learning_rate)
+        return loss
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         input_ids = inputs["input_ids"]

@@ -22,4 +22,4 @@ def claims(
     from replication.claims import ledger
     from replication.storage import write_table
 
-    write_table(output, ledger(pd.read_csv(published), results))
+    write_table(output, ledger(pd.read_csv(published), results), may_be_empty=["effect"])

@@ -45,4 +45,4 @@ def measure_characters(
             "device": run["hardware"],
         }
         write_table(folder / "segments.parquet", measured.segments)
-        write_table(folder / "measured.csv", pd.DataFrame([row]))
+        write_table(folder / "measured.csv", pd.DataFrame([row]), may_be_empty=["top_k", "training_seconds"])

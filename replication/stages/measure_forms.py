@@ -43,6 +43,8 @@ def measure_forms(
         concentration, (number, shown) = describe(translator, split, links, batch_tokens)
         header = {"number": number, "source_words": shown.source, "target_words": shown.target} | own
         write_tensors(folder / "map.safetensors", {"weights": shown.weights}, kind="cross-attention map", **header)
-        write_table(folder / "cross_attention.csv", concentration.assign(**own))
-        write_table(folder / "sentences.parquet", pd.concat(counts, ignore_index=True))
-        write_table(folder / "measured.csv", pd.DataFrame(rows).assign(**own))
+        # Full attention has no budget, and not every corpus says which words are translations of each other.
+        empty = ["budget", "aligned_mass", "aligned_words"]
+        write_table(folder / "cross_attention.csv", concentration.assign(**own), empty)
+        write_table(folder / "sentences.parquet", pd.concat(counts, ignore_index=True), empty)
+        write_table(folder / "measured.csv", pd.DataFrame(rows).assign(**own), empty)

@@ -46,4 +46,4 @@ def measure_pronouns(
     for one in cell:
         folder, own = output / one["name"], {key: one[key] for key in ("form", "budget", "seed")}
         translator = load_translator(folder / "model.safetensors", data)
-        write_table(folder / "pronouns.csv", measure(translator, asked, codes, batch_tokens).assign(**own))
+        write_table(folder / "pronouns.csv", measure(translator, asked, codes, batch_tokens).assign(**own), ["budget"])

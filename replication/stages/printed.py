@@ -22,4 +22,4 @@ def printed(
 
     with tempfile.TemporaryDirectory() as folder:
         write(published, Path(folder))
-        write_table(output, ledger(pd.read_csv(published / "claims.csv"), Path(folder)))
+        write_table(output, ledger(pd.read_csv(published / "claims.csv"), Path(folder)), may_be_empty=["effect"])

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from replication.divergence import check_loss
 from replication.storage import replacing
 from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
 from sparselib.integrations.fairseq import commands
@@ -60,10 +62,12 @@ def train(
     FileNotFoundError
         If ``data`` has no dictionary of the target language.
     ValueError
-        If ``initial`` has another dictionary than ``data``.
+        If ``initial`` has another dictionary than ``data``, or training diverges.
     """
     checkpoints = output / "checkpoints"
     words_of(data, target)
+    if not math.isfinite(training["lr"]):
+        raise ValueError(f"training diverged before it began, at a learning rate of {training['lr']:g}")
     log, first = checkpoints / "log.txt", checkpoints / "initial.pt"
     if initial is not None:
         check_vocabulary(initial, data)
@@ -75,7 +79,16 @@ def train(
     arguments += [] if torch.cuda.is_available() else ["--cpu"]
     arguments += [] if initial is None else ["--finetune-from-model", str(first)]
     with logged(log):
-        commands.train(arguments + command_line(settings))
+        try:
+            commands.train(arguments + command_line(settings))
+        except Exception as error:
+            # fairseq looks then for the layer where it began, which fails with this torch.
+            origin = next((one for one in (error, error.__context__) if isinstance(one, FloatingPointError)), None)
+            if origin is None:
+                raise
+            raise ValueError(f"training diverged: {origin}, at a learning rate of {settings['lr']:g}") from origin
+    for line in read_log(log).itertuples():
+        check_loss(line.loss, int(line.num_updates), settings["lr"])
     state = torch.load(checkpoints / "checkpoint_best.pt", map_location="cpu", weights_only=True)["model"]
     save_translator(output / "model.safetensors", state, settings, source, target, data)
     return read_log(log)

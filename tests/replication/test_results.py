@@ -228,7 +228,7 @@ def test_pronouns_of_every_model_are_read(tmp_path):
     rows = pd.DataFrame({"context": [True, False], "pronoun": "it", "contrasts": 3, "right": [2, 1], "seed": 0})
     models = {"full_seed0": ("Full", None), "top-k-oow_k8_seed0": ("Top-k OOW", 8)}
     for name, (form, budget) in models.items():
-        write_table(tmp_path / name / "pronouns.csv", rows.assign(form=form, budget=budget))
+        write_table(tmp_path / name / "pronouns.csv", rows.assign(form=form, budget=budget), ["budget"])
     found = read_pronouns(tmp_path)
     assert found["form"].tolist() == ["Full", "Full", "Top-k OOW", "Top-k OOW"]
     assert found["context"].tolist() == [True, False] * 2
