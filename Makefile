@@ -5,7 +5,7 @@ BIN = .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: env results retrain test lint lab bench notebooks ledgers architectures tables clean
+.PHONY: env results retrain test test-kills lint lab bench notebooks ledgers architectures tables clean
 
 env: .venv/installed
 
@@ -35,6 +35,10 @@ test: lint
 	$(MAKE) --no-print-directory results
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
 	pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
+
+# A run killed fifty times, whole or in part; CI has twelve.
+test-kills: env
+	KILLS=50 pytest -q tests/workflow/test_kills.py
 
 lint: env
 	ruff check .

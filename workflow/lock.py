@@ -37,5 +37,7 @@ def _wait_for_jobs(path: Path) -> None:
         try:
             fcntl.flock(working, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("An earlier run was killed, and some of its jobs are still at work: waiting for them.", file=sys.stderr)
+            print(
+                "An earlier run was killed, and some of its jobs are still at work: waiting for them.", file=sys.stderr
+            )
             fcntl.flock(working, fcntl.LOCK_EX)
