@@ -4,7 +4,9 @@ RETROFIT = f"{RESULTS}/retrofit"
 RETROFITTED = config["retrofit"]
 OWN_MODEL = RETROFITTED["model"] == "masked_lm"
 # The masked language model of this run comes with its tokenizer; another model brings its own.
-RETROFIT_TOKENIZER = (MASKED_LM if OWN_MODEL else RETROFIT) + "/tokenizer/tokenizer.json"
+RETROFIT_TOKENIZER = (
+    MASKED_LM if OWN_MODEL else RETROFIT
+) + "/tokenizer/tokenizer.json"
 RETROFIT_MODEL = [f"{MASKED_LM}/model/model.safetensors"] if OWN_MODEL else []
 TUNED = expand(
     f"{RETROFIT}/sparsified/recall{{recall}}/measured.parquet",
