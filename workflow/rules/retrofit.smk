@@ -4,9 +4,7 @@ RETROFIT = f"{RESULTS}/retrofit"
 RETROFITTED = config["retrofit"]
 OWN_MODEL = RETROFITTED["model"] == "masked_lm"
 # The masked language model of this run comes with its tokenizer; another model brings its own.
-RETROFIT_TOKENIZER = (
-    MASKED_LM if OWN_MODEL else RETROFIT
-) + "/tokenizer/tokenizer.json"
+RETROFIT_TOKENIZER = f"{MASKED_LM if OWN_MODEL else RETROFIT}/tokenizer/tokenizer.json"
 RETROFIT_MODEL = [f"{MASKED_LM}/model/model.safetensors"] if OWN_MODEL else []
 TUNED = expand(
     f"{RETROFIT}/sparsified/recall{{recall}}/measured.parquet",
@@ -35,16 +33,18 @@ rule retrofit_tokenize:
     input:
         code=closure("tokenize"),
         corpus=[rules.retrofit_corpus.output.train, rules.retrofit_corpus.output.valid],
-        tokenizer=RETROFIT_TOKENIZER if OWN_MODEL else [],
+        tokenizer=[RETROFIT_TOKENIZER] if OWN_MODEL else [],
     output:
         train=f"{RETROFIT}/tokens/train.safetensors",
         valid=f"{RETROFIT}/tokens/valid.safetensors",
-        tokenizer=[] if OWN_MODEL else RETROFIT_TOKENIZER,
+        tokenizer=[] if OWN_MODEL else [RETROFIT_TOKENIZER],
     log:
         f"{RESULTS}/logs/retrofit/tokenize.log",
     params:
         length=RETROFITTED["length"],
-        tokenizer=Path(RETROFIT_TOKENIZER).parent,
+        tokenizer=lambda wildcards, input, output: Path(
+            (input if OWN_MODEL else output).tokenizer[0]
+        ).parent,
         pretrained="" if OWN_MODEL else f"--pretrained {RETROFITTED['model']}",
     message:
         "Cut the corpus of the model that is made sparse into subwords"
@@ -67,7 +67,9 @@ rule measure_rules:
     resources:
         gpu=1,
     params:
-        model=f"{MASKED_LM}/model" if OWN_MODEL else RETROFITTED["model"],
+        model=lambda wildcards, input: (
+            Path(input.model[0]).parent if OWN_MODEL else RETROFITTED["model"]
+        ),
         settings=json.dumps(RETROFITTED),
         seeds=as_seeds(SEEDS),
     message:
@@ -92,7 +94,9 @@ rule sparsify:
     resources:
         gpu=1,
     params:
-        model=f"{MASKED_LM}/model" if OWN_MODEL else RETROFITTED["model"],
+        model=lambda wildcards, input: (
+            Path(input.model[0]).parent if OWN_MODEL else RETROFITTED["model"]
+        ),
         settings=json.dumps(RETROFITTED),
         seed=SEEDS[0],
     message:
