@@ -1,15 +1,13 @@
 """Training with a learning rate that is far too large stops in one line; no table holds what is no number."""
 
-import json
 from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from command_line import run
 
 from replication.divergence import check_loss
-from replication.stages import app
 from replication.storage import write_table
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -29,14 +27,6 @@ TRANSFORMER = {
 }
 FAIRSEQ = {"warmup_updates": 1, "max_tokens": 300, "max_update": 30, "dropout": 0.0, "log_interval": 5}
 CELL = {"name": "full_seed0", "form": "Full", "budget": None, "seed": 0}
-
-
-def run(command: str, **options):
-    arguments = [command]
-    for name, value in options.items():
-        for one in value if isinstance(value, list | tuple) else [value]:
-            arguments += [f"--{name.replace('_', '-')}", json.dumps(one) if isinstance(one, dict) else str(one)]
-    return CliRunner().invoke(app, arguments)
 
 
 @pytest.fixture(scope="module")

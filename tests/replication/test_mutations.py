@@ -5,7 +5,6 @@ or without), repeats a row of a table, makes a weight NaN, or harms the seal; th
 ``MUTATIONS`` in the environment says how many there are.
 """
 
-import json
 import os
 import random
 import shutil
@@ -16,13 +15,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from command_line import run
 from safetensors import safe_open
 from safetensors.torch import save_file
-from typer.testing import CliRunner
 
 from replication.paths import ROOT
 from replication.seals import seal_of
-from replication.stages import app
 
 MUTATIONS = int(os.environ.get("MUTATIONS", "100"))
 SPLITS, LAYERS, SEEDS = ("train", "valid"), (0, 1), (1, 2)
@@ -55,14 +53,6 @@ SETTINGS = {"length": 16, "layers": 2, "model": SIZES, "projection": {"dimension
 CHARACTERS = {"architecture": "transformer_xl", "memory_length": 4, "layers": 1, "dimension": 8, "heads": 2, "inner": 8}
 CHARACTERS |= {"dropout": 0.0}
 RECIPE = {"steps": 2, "length": 8, "learning_rate": 0.01, "warmup_steps": 1, "clip_norm": 1.0, "log_every": 1}
-
-
-def run(command: str, **options):
-    arguments = [command]
-    for name, value in options.items():
-        for one in value if isinstance(value, list | tuple) else [value]:
-            arguments += [f"--{name.replace('_', '-')}", json.dumps(one) if isinstance(one, dict) else str(one)]
-    return CliRunner().invoke(app, arguments)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from command_line import run
 from typer.testing import CliRunner
 
 from replication.claims import VERDICTS
@@ -56,15 +57,6 @@ COLUMNS = {
 }  # fmt: skip
 LAYERS = ("00", "01")
 BLOCKS = {"counts": [1, 9], "clusters": [2], "pooling": "concatenate", "metric": "sq_euclidean"}
-
-
-def run(command: str, **options):
-    """Run a stage; lists repeat the option, dictionaries become JSON."""
-    arguments = [command]
-    for name, value in options.items():
-        for one in value if isinstance(value, list | tuple) else [value]:
-            arguments += [f"--{name.replace('_', '-')}", json.dumps(one) if isinstance(one, dict) else str(one)]
-    return CliRunner().invoke(app, arguments)
 
 
 def succeed(command: str, **options) -> None:
