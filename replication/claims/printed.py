@@ -46,7 +46,8 @@ CONFIGURATION = {
 def write(published: Path, folder: Path) -> None:
     """Write the tables of ``config/published`` into a folder, where the workflow would have put them."""
     for name, table in tables(published).items():
-        write_table(folder / name, table)
+        # What a paper does not print is empty.
+        write_table(folder / name, table, may_be_empty=list(table.columns))
     with replacing(folder / "config.yaml") as temporary:
         temporary.write_text(yaml.safe_dump(CONFIGURATION, sort_keys=False), encoding="utf-8")
 
