@@ -209,7 +209,7 @@ def test_the_stage_writes_a_table(tmp_path):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert pd.read_csv(output).columns.tolist() == COLUMNS
-    assert list(tmp_path.iterdir()) == [output]
+    assert {path.name for path in tmp_path.iterdir()} == {"scaling.csv", ".scaling.csv.seal"}
 
 
 def test_nothing_to_measure_is_an_error_of_one_line(tmp_path):
