@@ -5,7 +5,7 @@ BIN = .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: env results retrain test test-kills lint lab bench notebooks ledgers architectures tables clean
+.PHONY: env results retrain archive replay test test-kills test-certificates lint lab bench notebooks ledgers architectures tables clean
 
 env: .venv/installed
 
@@ -28,6 +28,14 @@ results/demo/report.html: $(wildcard results/demo/claims.csv results/demo/figure
 retrain: env
 	snakemake --cores $(CORES) --quiet reason --configfile config/demo.yaml --config profile=retrained checkpoints=False
 	-replicate compare-weights --checkpoints checkpoints --results results/retrained
+
+# The default run in one file; and everything drawn again from such a file, without network or training.
+archive: results
+	snakemake --cores 1 --quiet reason archive
+	@printf '%s\n' "archive  results/demo.zip"
+
+replay: env
+	replicate replay --archive $(ARCHIVE) --cores $(CORES) --output results/replayed/$(basename $(notdir $(ARCHIVE)))
 
 test: lint
 	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder tests

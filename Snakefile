@@ -29,7 +29,7 @@ SECTIONS = "masked_lm translation char_lm forms normalizer_speed scaling retrofi
 for name in [
     *["common", "factorised", "students"],
     *(section for section in SECTIONS.split() if section in config),
-    *["checkpoints", "claims", "notebooks"],
+    *["checkpoints", "claims", "notebooks", "archive"],
 ]:
 
     include: f"workflow/rules/{name}.smk"

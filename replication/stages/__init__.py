@@ -48,6 +48,8 @@ STAGES = (
     "ship",
     "weights",
     "compare_weights",
+    "archive",
+    "replay",
 )
 
 

@@ -95,6 +95,8 @@ BlockSizes = Annotated[list[int], typer.Option(help="tokens per block; repeat fo
 BlockStudents = Annotated[Path, typer.Option(help="folder of fit-blocks, with every size and seed")]
 Losses = Annotated[Path, typer.Option(help="table of the losses of every sequence")]
 
+Processes = Annotated[int, typer.Option(help="that share each batch, one per GPU")]
+
 # Translation.
 Translator = Annotated[Path, typer.Option(help="model.safetensors of a translator")]
 Data = Annotated[Path, typer.Option(help="folder of binarize")]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from replication.stages.options import Seed, Tokenizer, json_object
+from replication.stages.options import Processes, Seed, Tokenizer, json_object
 
 
 def train_masked_lm(
@@ -15,8 +15,13 @@ def train_masked_lm(
     training: Annotated[dict, typer.Option(parser=json_object, help="mask_probability, and TrainingArguments")],
     seed: Seed,
     output: Annotated[Path, typer.Option(help="folder for the model and its training log")],
+    processes: Processes = 1,
 ) -> None:
     """Train an entmax RoBERTa, from random weights or from a pretrained checkpoint."""
+    from replication.processes import is_first, see_one_gpu, start
+
+    start(processes)
+    see_one_gpu()
     import pandas as pd
 
     from replication.corpora.blocks import KIND
@@ -32,6 +37,8 @@ def train_masked_lm(
     else:
         network = build_model(loaded, input_ids.shape[1], seed, **model)
     log = train(network, loaded, input_ids, output, seed=seed, **training)
+    if not is_first():
+        return
     steps = pd.DataFrame([entry for entry in log if "loss" in entry])
     write_table(output / "training.csv", steps[["step", "epoch", "learning_rate", "loss"]])
     summary = {

@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from replication import processes
 from replication.divergence import check_loss
 from replication.storage import replacing
 from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
@@ -47,6 +49,8 @@ def train(
 ) -> pd.DataFrame:
     """Train, or go on with, a translator; ``output/model.safetensors`` is its best checkpoint, without the optimiser.
 
+    Processes that torchrun has started share the batches of an update, and the first of them writes.
+
     Parameters
     ----------
     data : folder of :func:`replication.translation.data.binarize`
@@ -62,7 +66,7 @@ def train(
     FileNotFoundError
         If ``data`` has no dictionary of the target language.
     ValueError
-        If ``initial`` has another dictionary than ``data``, or training diverges.
+        If ``initial`` has another dictionary than ``data``, training diverges, or an update's batches cannot be divided.
     """
     checkpoints = output / "checkpoints"
     words_of(data, target)
@@ -71,22 +75,28 @@ def train(
     log, first = checkpoints / "log.txt", checkpoints / "initial.pt"
     if initial is not None:
         check_vocabulary(initial, data)
+    if initial is not None and processes.is_first():
         write_initial(initial, first)
     checkpoints.mkdir(parents=True, exist_ok=True)
     settings = FIXED | architecture | training
+    updates = processes.share("update_freq", training.get("update_freq", 1))
     arguments = [str(data), "--save-dir", str(checkpoints), "--source-lang", source, "--target-lang", target]
-    arguments += ["--seed", str(seed)]
-    arguments += [] if torch.cuda.is_available() else ["--cpu"]
+    arguments += ["--seed", str(seed), "--distributed-world-size", str(processes.COUNT)]
+    # fairseq gives PyTorch's own wrapper the number of a GPU, also where there is none.
+    on_cpu = ["--cpu", "--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
+    arguments += [] if torch.cuda.is_available() else on_cpu
     arguments += [] if initial is None else ["--finetune-from-model", str(first)]
-    with logged(log):
+    with logged(log if processes.is_first() else Path(os.devnull)):
         try:
-            commands.train(arguments + command_line(settings))
+            commands.train(arguments + command_line(settings | {"update_freq": updates}))
         except Exception as error:
             # fairseq looks then for the layer where it began, which fails with this torch.
             origin = next((one for one in (error, error.__context__) if isinstance(one, FloatingPointError)), None)
             if origin is None:
                 raise
             raise ValueError(f"training diverged: {origin}, at a learning rate of {settings['lr']:g}") from origin
+    if not processes.is_first():
+        return pd.DataFrame()
     for line in read_log(log).itertuples():
         check_loss(line.loss, int(line.num_updates), settings["lr"])
     state = torch.load(checkpoints / "checkpoint_best.pt", map_location="cpu", weights_only=True)["model"]

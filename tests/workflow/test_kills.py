@@ -12,43 +12,21 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
+from tiny_run import PROFILE, checkout
 
-from replication.paths import ROOT
-
-KILLS = int(os.environ.get("KILLS", "12"))
-#: Of the checkout, what a run reads.
-READ = """Snakefile checkpoints config kernels notebooks profiles replication reported requirements.lock sparselib
-workflow""".split()
 MODELS = ["block", "adaptive-span"]
+KILLS = int(os.environ.get("KILLS", "12"))
 #: Two models with their logs, and a table that needs neither: jobs of seconds, side by side and one after the other.
 MADE = [
-    f"results/kills/char_lm/tiny/models/{model}/seed0/{file}"
+    f"results/{PROFILE}/char_lm/tiny/models/{model}/seed0/{file}"
     for model in MODELS
     for file in ("log.csv", "model.safetensors")
 ]
-MADE += ["results/kills/factorised/reach.csv", "results/kills/config.yaml"]
-
-
-def checkout(folder: Path) -> Path:
-    """A folder in which the workflow runs as in this checkout, with results and locks of its own."""
-    folder.mkdir()
-    for name in READ:
-        (folder / name).symlink_to(ROOT / name)
-    smoke = yaml.safe_load((ROOT / "config/smoke.yaml").read_text())
-    smoke = {key: smoke[key] for key in ("seed", "student_seeds", "char_lm")} | {
-        "profile": "kills",
-        "checkpoints": False,
-    }
-    smoke["char_lm"]["corpora"] = {
-        "tiny": {"source": "grammar", "words": {"train": 4000, "valid": 400, "test": 400}, "seed": 2}
-    }
-    (folder / "kills.yaml").write_text(yaml.safe_dump(smoke))
-    return folder
+MADE += [f"results/{PROFILE}/factorised/reach.csv", f"results/{PROFILE}/config.yaml"]
 
 
 def start(folder: Path, **streams) -> subprocess.Popen:
-    command = [sys.executable, "-m", "snakemake", *MADE, "--cores", "2", "--configfile", "kills.yaml"]
+    command = [sys.executable, "-m", "snakemake", *MADE, "--cores", "2", "--configfile", f"{PROFILE}.yaml"]
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, text=True, **streams)
 

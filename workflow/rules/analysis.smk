@@ -14,6 +14,8 @@ rule coreference:
         f"{MASKED_LM}/coreference.csv",
     log:
         f"{RESULTS}/logs/coreference.log",
+    resources:
+        **needs("coreference"),
     message:
         "Find heads that attend to coreferent tokens"
     shell:
@@ -31,6 +33,8 @@ rule tags:
         f"{MASKED_LM}/tags.csv",
     log:
         f"{RESULTS}/logs/tags.log",
+    resources:
+        **needs("tags"),
     params:
         clusters=SETTINGS["tag_clusters"],
     message:

@@ -27,6 +27,8 @@ rule fit_blocks:
         ),
     log:
         f"{RESULTS}/logs/masked_lm/blocks/fit.log",
+    resources:
+        **needs("fit_blocks"),
     params:
         settings=json.dumps(SETTINGS["projection"]),
         blocks=FITTED,
@@ -60,7 +62,7 @@ rule evaluate_blocks:
     log:
         f"{RESULTS}/logs/masked_lm/blocks/evaluate.log",
     resources:
-        gpu=1,
+        **needs("evaluate_blocks"),
     params:
         blocks=CHOSEN,
         masking=json.dumps(SETTINGS["evaluation"]),
@@ -86,9 +88,9 @@ rule time_blocks:
         tables=expand(f"{SIZE}/timed.csv", size=BLOCKS["sizes"]),
     log:
         f"{RESULTS}/logs/masked_lm/blocks/time.log",
-    threads: workflow.cores
+    threads: CORES
     resources:
-        gpu=1,
+        **needs("time_blocks"),
     params:
         blocks=CHOSEN,
         masking=json.dumps(SETTINGS["evaluation"]),

@@ -22,6 +22,8 @@ rule characters:
         summary=f"{CHARACTERS}/text/corpus.json",
     log:
         f"{CHAR_LM_LOGS}/characters.log",
+    resources:
+        **needs("characters"),
     params:
         source=lambda wildcards: json.dumps(CHAR_LM["corpora"][wildcards.corpus]),
     message:
@@ -41,7 +43,7 @@ rule train_characters:
     log:
         f"{CHAR_LM_LOGS}/train_{{model}}_seed{{seed}}.log",
     resources:
-        gpu=1,
+        **needs("train_characters"),
     params:
         # What a model says of itself goes before what all models have in common.
         settings=lambda wildcards: json.dumps(
@@ -103,7 +105,7 @@ rule measure_characters:
     log:
         f"{CHAR_LM_LOGS}/measure.log",
     resources:
-        gpu=1,
+        **needs("measure_characters"),
     message:
         "Evaluate the character models of {wildcards.corpus}"
     shell:
@@ -118,6 +120,8 @@ rule character_baselines:
         f"{CHARACTERS}/baselines.csv",
     log:
         f"{CHAR_LM_LOGS}/baselines.log",
+    resources:
+        **needs("character_baselines"),
     message:
         "Measure n-grams of {wildcards.corpus}"
     shell:

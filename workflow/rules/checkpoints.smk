@@ -33,6 +33,8 @@ for number, ((section, text), folders) in enumerate(TAKEN.items()):
         log:
             f"{RESULTS}/logs/weights/{number}_{section}.log",
         priority: 3
+        resources:
+            **needs("weights"),
         params:
             checkpoints=lambda wildcards, input: Path(input.table).parent,
             models=" ".join(
@@ -63,6 +65,8 @@ rule ship:
         measured=[path for model in MODELS.values() for path in model["measured"]],
     log:
         f"{RESULTS}/logs/ship.log",
+    resources:
+        **needs("ship"),
     params:
         commands=" && ".join(command_that_ships(folder) for folder in MODELS),
     message:

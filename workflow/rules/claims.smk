@@ -8,8 +8,11 @@ rule configuration:
         f"{RESULTS}/config.yaml",
     log:
         f"{RESULTS}/logs/configuration.log",
+    resources:
+        **needs("configuration"),
     params:
-        settings=json.dumps(config),
+        # Where it runs makes it no other run.
+        settings=json.dumps({key: config[key] for key in config if key != "cluster"}),
     message:
         "Write down the configuration"
     shell:
@@ -30,6 +33,8 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
+    resources:
+        **needs("claims"),
     message:
         "Test the claims of the papers"
     shell:

@@ -6,6 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from workflow.closure import closure, notebook_closure
+from workflow.resources import resources_of
 
 PROFILE = config["profile"]
 RESULTS = f"results/{PROFILE}"
@@ -14,6 +15,10 @@ TRANSLATION = f"{RESULTS}/translation"
 # Runs whose tables are kept, each with its ledger.
 REPORTED = sorted(path.parent.name for path in Path("reported").glob("*/claims.csv"))
 SEEDS = config["student_seeds"]
+# Where the run is, not what it is: how much its jobs ask for.
+CLUSTER = {"scale": "laptop", "gpus": 1, "cores": 4} | config.get("cluster", {})
+# On a cluster, a run has no cores of its own, and a job those of a node.
+CORES = workflow.cores or CLUSTER["cores"]
 SPLITS = ["train", "valid"]
 PAIRS = list(config["translation"]["corpus"]) if "translation" in config else []
 
@@ -53,6 +58,11 @@ wildcard_constraints:
     pair="|".join(PAIRS) or "none",
     split="train|valid|test",
     seed=r"\d+",
+
+
+def needs(rule):
+    """What a rule asks of a cluster."""
+    return resources_of(rule, CLUSTER["scale"], CLUSTER["gpus"])
 
 
 def layers(task):

@@ -9,6 +9,8 @@ rule corpus:
         valid=f"{MASKED_LM}/corpus/valid.parquet",
     log:
         f"{RESULTS}/logs/masked_lm/corpus.log",
+    resources:
+        **needs("corpus"),
     params:
         source=json.dumps(SETTINGS["corpus"]),
         splits=" ".join(f"--split {split}" for split in SPLITS),
@@ -28,6 +30,8 @@ rule tokenize:
         tokenizer=f"{MASKED_LM}/tokenizer/tokenizer.json",
     log:
         f"{RESULTS}/logs/masked_lm/tokenize.log",
+    resources:
+        **needs("tokenize"),
     params:
         length=SETTINGS["length"],
         tokenizer=" ".join(
@@ -48,6 +52,8 @@ rule unseen_corpus:
         f"{MASKED_LM}/unseen/{{name}}/corpus/valid.parquet",
     log:
         f"{RESULTS}/logs/masked_lm/unseen_corpus/{{name}}.log",
+    resources:
+        **needs("unseen_corpus"),
     params:
         source=lambda wildcards: json.dumps(SETTINGS["unseen"][wildcards.name]),
     message:
@@ -65,6 +71,8 @@ rule tokenize_unseen:
         f"{MASKED_LM}/unseen/{{name}}/tokens/valid.safetensors",
     log:
         f"{RESULTS}/logs/masked_lm/tokenize_unseen/{{name}}.log",
+    resources:
+        **needs("tokenize_unseen"),
     params:
         length=SETTINGS["length"],
     message:

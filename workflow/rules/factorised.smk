@@ -10,6 +10,8 @@ rule factorised:
         REACH,
     log:
         f"{RESULTS}/logs/factorised.log",
+    resources:
+        **needs("factorised"),
     message:
         "Follow information through factorised attention"
     shell:

@@ -26,6 +26,8 @@ rule form_corpus:
         corpus=directory(f"{FORM_DATA}/corpus"),
     log:
         f"{FORM_LOGS}/corpus.log",
+    resources:
+        **needs("form_corpus"),
     params:
         corpus=lambda wildcards: corpus_of(FORMS[wildcards.unit], wildcards),
         splits="--split train --split valid --split test",
@@ -49,6 +51,8 @@ rule form_binarize:
         data=directory(f"{FORM_DATA}/data"),
     log:
         f"{FORM_LOGS}/binarize.log",
+    resources:
+        **needs("form_binarize"),
     params:
         splits="--split train --split valid --split test",
         words=lambda wildcards: FORMS[wildcards.unit]["words"],
@@ -91,7 +95,7 @@ for unit, section, pair, number, cells in form_jobs(FORMS, without_checkpoint):
         log:
             f"{RESULTS}/logs/forms/{unit}/{pair}/train_{number}.log",
         resources:
-            gpu=1,
+            **needs("train_forms"),
         params:
             languages="--from {} --to {}".format(*pair.split("-")),
             cells=as_options(cells),
@@ -124,7 +128,7 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
         log:
             f"{RESULTS}/logs/forms/{unit}/{pair}/measure_{number}.log",
         resources:
-            gpu=1,
+            **needs("measure_forms"),
         params:
             target=pair.split("-")[1],
             cells=as_options(cells),
@@ -160,7 +164,7 @@ for pair, cells in pronoun_jobs(FORMS["documents"]) if "documents" in FORMS else
         log:
             f"{RESULTS}/logs/forms/documents/{pair}/pronouns.log",
         resources:
-            gpu=1,
+            **needs("measure_pronouns"),
         params:
             corpus=json.dumps(section["corpus"][pair]),
             splits="--split train --split valid --split test",

@@ -5,7 +5,7 @@ MASKED_LM_LAYERS = layers("masked_lm")
 # Named here, as rules.train_...output would ask for that rule, and the model may come from a checkpoint.
 MODEL = f"{MASKED_LM}/model/model.safetensors"
 # Of the cores: a small model gains little from the others, and other jobs do.
-HALF = max(1, workflow.cores // 2)
+HALF = max(1, CORES // 2)
 
 
 include: "corpus.smk"
@@ -27,7 +27,7 @@ rule train_masked_lm:
     priority: 2
     threads: HALF
     resources:
-        gpu=1,
+        **needs("train_masked_lm"),
     params:
         model=json.dumps(SETTINGS["model"]),
         training=json.dumps(SETTINGS["training"]),
@@ -35,7 +35,7 @@ rule train_masked_lm:
     message:
         "Train the masked language model"
     shell:
-        "replicate train-masked-lm --tokens {input.tokens} --tokenizer $(dirname {input.tokenizer})"
+        "replicate train-masked-lm --processes {resources.gpu} --tokens {input.tokens} --tokenizer $(dirname {input.tokenizer})"
         " --model {params.model:q} --training {params.training:q} --seed {params.seed} --output $(dirname {output.model}) > {log} 2>&1"
 
 
@@ -71,6 +71,8 @@ rule perplexity:
     log:
         f"{RESULTS}/logs/masked_lm/perplexity.log",
     threads: HALF
+    resources:
+        **needs("perplexity"),
     params:
         names=" ".join(f"--name {name}" for name in ["held-out", *SETTINGS["unseen"]]),
         masking=json.dumps(SETTINGS["evaluation"]),
@@ -96,7 +98,7 @@ rule extract:
         f"{RESULTS}/logs/masked_lm/extract.log",
     threads: HALF
     resources:
-        gpu=1,
+        **needs("extract"),
     params:
         sequences=" ".join(
             f"--sequences {SETTINGS['graphs'][split]}" for split in SPLITS
@@ -123,7 +125,7 @@ rule replace:
     log:
         f"{RESULTS}/logs/masked_lm/replace/seed{{seed}}.log",
     resources:
-        gpu=1,
+        **needs("replace"),
     params:
         methods=json.dumps(SETTINGS["replaced"]["methods"]),
         windows=windows(SETTINGS["replaced"]["windows"]),

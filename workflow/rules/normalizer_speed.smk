@@ -29,6 +29,8 @@ rule speed_corpus:
         test=multiext(f"{SPEED_AT}/corpus/test", f".{SPEED_FROM}", f".{SPEED_TO}"),
     log:
         f"{SPEED_LOGS}/corpus.log",
+    resources:
+        **needs("speed_corpus"),
     params:
         corpus=json.dumps(next(iter(SPEED["corpus"].values()))),
         languages=f"--language {SPEED_FROM} --language {SPEED_TO}",
@@ -48,6 +50,8 @@ rule speed_binarize:
         test=f"{SPEED_AT}/data/test.{SPEED_FROM}-{SPEED_TO}.{SPEED_TO}.bin",
     log:
         f"{SPEED_LOGS}/binarize.log",
+    resources:
+        **needs("speed_binarize"),
     params:
         pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
         words=SPEED["words"],
@@ -72,7 +76,7 @@ rule train_normalizers:
     log:
         f"{SPEED_LOGS}/train.log",
     resources:
-        gpu=1,
+        **needs("train_normalizers"),
     params:
         pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
         architecture=json.dumps(SPEED["architecture"]),
@@ -99,9 +103,9 @@ rule normalizer_speed:
     log:
         f"{SPEED_LOGS}/speed.log",
     # All of them, and so nothing runs beside what is timed.
-    threads: workflow.cores
+    threads: CORES
     resources:
-        gpu=1,
+        **needs("normalizer_speed"),
     params:
         words=SPEED["words"],
         settings=json.dumps({key: SPEED[key] for key in ("repeats", "beam", "batch")}),

@@ -27,6 +27,8 @@ rule figure:
         print=f"{RESULTS}/figures/{{figure}}.pdf",
     log:
         f"{RESULTS}/logs/notebooks/{{figure}}.log",
+    resources:
+        **needs("figure"),
     params:
         profile=PROFILE,
         told=lambda wildcards: " ".join(
@@ -48,6 +50,8 @@ rule table:
         f"{RESULTS}/notebooks/{{table}}.ipynb",
     log:
         f"{RESULTS}/logs/notebooks/{{table}}.log",
+    resources:
+        **needs("table"),
     params:
         profile=PROFILE,
     message:

@@ -20,6 +20,8 @@ rule retrofit_corpus:
         valid=f"{RETROFIT}/corpus/valid.parquet",
     log:
         f"{RESULTS}/logs/retrofit/corpus.log",
+    resources:
+        **needs("retrofit_corpus"),
     params:
         source=json.dumps(RETROFITTED["corpus"]),
         splits=" ".join(f"--split {split}" for split in SPLITS),
@@ -40,6 +42,8 @@ rule retrofit_tokenize:
         tokenizer=[] if OWN_MODEL else [RETROFIT_TOKENIZER],
     log:
         f"{RESULTS}/logs/retrofit/tokenize.log",
+    resources:
+        **needs("retrofit_tokenize"),
     params:
         length=RETROFITTED["length"],
         tokenizer=lambda wildcards, input, output: Path(
@@ -65,7 +69,7 @@ rule measure_rules:
     log:
         f"{RESULTS}/logs/retrofit/rules.log",
     resources:
-        gpu=1,
+        **needs("measure_rules"),
     params:
         model=lambda wildcards, input: (
             Path(input.model[0]).parent if OWN_MODEL else RETROFITTED["model"]
@@ -92,7 +96,7 @@ rule sparsify:
     log:
         f"{RESULTS}/logs/retrofit/sparsify/recall{{recall}}.log",
     resources:
-        gpu=1,
+        **needs("sparsify"),
     params:
         model=lambda wildcards, input: (
             Path(input.model[0]).parent if OWN_MODEL else RETROFITTED["model"]

@@ -9,9 +9,9 @@ rule scaling:
     log:
         f"{RESULTS}/logs/scaling.log",
     # All of them, and so nothing runs beside what is timed.
-    threads: workflow.cores
+    threads: CORES
     resources:
-        gpu=1,
+        **needs("scaling"),
     params:
         settings=json.dumps(config["scaling"]),
         seed=config["seed"],

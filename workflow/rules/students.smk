@@ -11,6 +11,8 @@ rule project:
         ],
     log:
         f"{RESULTS}/logs/{{task}}/project.log",
+    resources:
+        **needs("project"),
     params:
         settings=setting("projection"),
         seeds=as_seeds(SEEDS),
@@ -32,6 +34,8 @@ rule cluster:
         ],
     log:
         f"{RESULTS}/logs/{{task}}/cluster.log",
+    resources:
+        **needs("cluster"),
     params:
         methods=setting("methods"),
         points=setting("cluster_points"),
@@ -53,6 +57,8 @@ rule sweep:
         f"{RESULTS}/{{task}}/sweep/seed{{seed}}.parquet",
     log:
         f"{RESULTS}/logs/{{task}}/sweep/seed{{seed}}.log",
+    resources:
+        **needs("sweep"),
     params:
         methods=setting("methods"),
         windows=lambda wildcards: windows(TASKS[wildcards.task]["windows"]),

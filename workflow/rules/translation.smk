@@ -23,6 +23,8 @@ rule parallel_corpus:
         test=multiext(f"{PAIR}/corpus/test", ".{source}", ".{target}"),
     log:
         f"{MT_LOGS}/corpus.log",
+    resources:
+        **needs("parallel_corpus"),
     params:
         corpus=lambda wildcards: corpus_of(MT, wildcards),
         splits="--split train --split valid --split test",
@@ -46,6 +48,8 @@ rule binarize:
         test=f"{PAIR}/data/test.{{source}}-{{target}}.{{target}}.bin",
     log:
         f"{MT_LOGS}/binarize.log",
+    resources:
+        **needs("binarize"),
     params:
         splits="--split train --split valid --split test",
         words=MT["words"],
@@ -73,7 +77,7 @@ rule train_translation:
         f"{MT_LOGS}/train.log",
     priority: 1
     resources:
-        gpu=1,
+        **needs("train_translation"),
     params:
         architecture=json.dumps(MT["architecture"]),
         training=json.dumps(MT["training"]),
@@ -84,7 +88,7 @@ rule train_translation:
     message:
         "Train the translator from {wildcards.source} to {wildcards.target}"
     shell:
-        "replicate train-translation --data $(dirname {input.data[0]}) --from {wildcards.source} --to {wildcards.target}"
+        "replicate train-translation --processes {resources.gpu} --data $(dirname {input.data[0]}) --from {wildcards.source} --to {wildcards.target}"
         " --architecture {params.architecture:q} --training {params.training:q} --seed {params.seed} {params.initial}"
         " --output $(dirname {output.model}) > {log} 2>&1"
 
@@ -175,7 +179,7 @@ rule extract_decoder:
     log:
         f"{MT_LOGS}/extract.log",
     resources:
-        gpu=1,
+        **needs("extract_decoder"),
     params:
         sentences=" ".join(
             f"--split {split} --sentences {MT['graphs'][split]}" for split in SPLITS
@@ -203,7 +207,7 @@ rule decode:
     log:
         f"{MT_LOGS}/decode_seed{{seed}}.log",
     resources:
-        gpu=1,
+        **needs("decode"),
     params:
         methods=json.dumps(MT["replaced"]["methods"]),
         windows=windows(MT["replaced"]["windows"]),
@@ -235,7 +239,7 @@ rule bleu:
     log:
         f"{MT_LOGS}/bleu.log",
     resources:
-        gpu=1,
+        **needs("bleu"),
     params:
         words=MT["words"],
         beam=MT["decoding"]["beam"],

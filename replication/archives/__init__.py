@@ -1,0 +1,1 @@
+"""Results in one checksummed file, and their tables and figures drawn from it again."""

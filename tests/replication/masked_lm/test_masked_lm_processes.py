@@ -1,0 +1,89 @@
+"""Two processes that train together, over gloo on a CPU, as torchrun starts one per GPU."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny import ARCHITECTURE, TRAINING, text
+
+from replication import processes
+from replication.corpora.blocks import KIND
+from replication.storage import write_tensors
+
+STAGE = "from replication.stages import app; app()"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Train with so many processes; the folder of the model and what was said."""
+    folder = tmp_path_factory.mktemp("processes")
+    tokenizer, input_ids = text()
+    write_tensors(folder / "train.safetensors", {"input_ids": input_ids}, kind=KIND)
+    tokenizer.save_pretrained(folder / "tokenizer")
+    (folder / "stage.py").write_text(STAGE)
+
+    def train(count, **changes):
+        output = folder / f"model{count}{len(changes)}"
+        options = {
+            "tokens": folder / "train.safetensors",
+            "tokenizer": folder / "tokenizer",
+            "seed": 0,
+            "output": output,
+            "processes": count,
+        }
+        options |= {"model": json.dumps(ARCHITECTURE), "training": json.dumps(TRAINING | changes)}
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        done = subprocess.run(
+            [sys.executable, str(folder / "stage.py"), "train-masked-lm", *words],
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+        )
+        return output, done
+
+    return train
+
+
+@pytest.mark.parametrize("changes", [{"causal_steps": 8}, {"gradient_accumulation_steps": 2, "max_steps": 12}], ids=str)
+def test_two_processes_train_as_one(trained, changes):
+    """The same batches, masked at the same places, and the mean over all of them: the same losses and weights."""
+    (alone, one), (together, two) = trained(1, **changes), trained(2, **changes)
+    assert one.returncode == two.returncode == 0, one.stderr[-3000:] + two.stderr[-3000:]
+    losses = [pd.read_csv(folder / "training.csv").loss for folder in (alone, together)]
+    assert len(losses[0]) == changes.get("max_steps", TRAINING["max_steps"])
+    torch.testing.assert_close(*(torch.tensor(one.to_numpy()) for one in losses), rtol=0, atol=1e-4)
+    weights = [load_file(folder / "model.safetensors") for folder in (alone, together)]
+    for name, weight in weights[0].items():
+        torch.testing.assert_close(weights[1][name], weight, rtol=0, atol=1e-4)
+
+
+def test_one_of_them_writes(trained):
+    output, _ = trained(2, causal_steps=8)
+    assert {path.name for path in output.iterdir() if not path.name.startswith(".")} == {
+        *("model.safetensors", "config.json", "training.csv", "training.json")
+    }
+    summary = json.loads((output / "training.json").read_text())
+    assert summary["training"]["per_device_train_batch_size"] == TRAINING["per_device_train_batch_size"]
+
+
+def test_a_batch_that_cannot_be_divided_is_named(trained):
+    _, said = trained(2, per_device_train_batch_size=3)
+    assert said.returncode != 0
+    assert "per_device_train_batch_size 3 cannot be divided among 2 processes" in " ".join(said.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("count", "before", "after"), [(1, None, "0"), (1, "2,3", "2"), (1, "", ""), (2, "0,1", "0,1")], ids=str
+)
+def test_a_process_that_is_alone_sees_one_gpu(monkeypatch, count, before, after):
+    monkeypatch.setattr(processes, "COUNT", count)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if before is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before)
+    processes.see_one_gpu()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == after

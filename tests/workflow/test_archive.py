@@ -1,0 +1,109 @@
+"""A run is archived, and made again from the archive: in a process that has no network, without training, byte for byte."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tiny_run import PROFILE, checkout
+
+from replication.archives.container import opened, write
+
+#: Every socket but those within the machine, on which notebooks and their kernels talk.
+WITHOUT_NETWORK = """
+import socket
+connect = socket.socket.connect
+def refuse(self, address):
+    if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+        raise OSError(f"the network was asked for: {address}")
+    return connect(self, address)
+socket.socket.connect = refuse
+"""
+
+
+def call(folder: Path, *command: str) -> subprocess.CompletedProcess:
+    """Run a module in a checkout of its own."""
+    paths = os.pathsep.join([str(folder / "guard"), str(folder)])
+    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
+    )
+
+
+def replay(folder: Path, archive: str, name: str) -> subprocess.CompletedProcess:
+    program = "import sys; from replication.stages import app; app(sys.argv[1:])"
+    (folder / "stages.py").write_text(program)
+    return call(folder, "stages", "replay", "--archive", archive, "--output", name, "--cores", "2")
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory):
+    """A checkout whose run is in ``results/tiny.zip``, and nowhere else."""
+    # Notebooks look for results beside the package that they import.
+    folder = checkout(
+        tmp_path_factory.mktemp("archived") / "mit Umlaut, ö", ("kernels", "notebooks", "replication", "sparselib")
+    )
+    done = call(folder, "snakemake", "archive", "--cores", "2", "--configfile", f"{PROFILE}.yaml")
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    shutil.rmtree(folder / "results" / PROFILE)
+    (folder / "guard").mkdir()
+    (folder / "guard/sitecustomize.py").write_text(WITHOUT_NETWORK)
+    return folder
+
+
+def test_an_archive_gives_every_table_and_figure_again(archived):
+    done = replay(archived, f"results/{PROFILE}.zip", "again")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the ledger, every table and every figure are what they were" in done.stdout
+    with opened(archived / f"results/{PROFILE}.zip") as file:
+        figures = [name for name in file.namelist() if name.endswith((".svg", ".pdf"))]
+        assert len(figures) > 4
+        for name in figures:
+            again = archived / "again" / name
+            assert again.read_bytes() == file.read(name)
+
+
+def contents(archived: Path) -> dict[str, bytes]:
+    with opened(archived / f"results/{PROFILE}.zip") as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def test_a_table_that_does_not_follow_from_what_was_measured_is_named(archived):
+    held = contents(archived)
+    ledger = f"results/{PROFILE}/claims.csv"
+    write(archived / "forged.zip", held | {ledger: held[ledger].replace(b"untested", b"holds")})
+    done = replay(archived, "forged.zip", "forged")
+    assert done.returncode == 1
+    assert f"differs: {ledger}" in done.stderr
+
+
+def test_a_claim_whose_input_is_taken_away_is_untested(archived):
+    held = contents(archived)
+    (table,) = (name for name in held if name.endswith("reach.csv"))
+    write(archived / "less.zip", {name: content for name, content in held.items() if name != table})
+    done = replay(archived, "less.zip", "less")
+    assert done.returncode == 1
+    before = pd.read_csv(archived / f"again/results/{PROFILE}/claims.csv").set_index("id").verdict
+    after = pd.read_csv(archived / f"less/results/{PROFILE}/claims.csv").set_index("id").verdict
+    changed = before[before != after].index
+    assert len(changed) > 0
+    assert set(after[changed]) == {"untested"}
+
+
+def test_a_changed_byte_is_found_before_anything_is_unpacked(archived):
+    whole = bytearray((archived / f"results/{PROFILE}.zip").read_bytes())
+    whole[len(whole) // 2] ^= 1
+    (archived / "changed.zip").write_bytes(whole)
+    done = replay(archived, "changed.zip", "changed")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: changed.zip: is no archive, or has changed")
+    assert not (archived / "changed").exists()
+
+
+def test_nothing_is_written_over(archived):
+    (archived / "mine").mkdir()
+    done = replay(archived, f"results/{PROFILE}.zip", "mine")
+    assert done.stderr == "error: mine: is there already; nothing is written over it\n"
