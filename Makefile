@@ -5,7 +5,7 @@ BIN = .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: env results retrain archive replay test test-kills test-certificates lint lab bench notebooks ledgers architectures tables clean
+.PHONY: env results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
 
 env: .venv/installed
 
@@ -47,6 +47,14 @@ test: lint
 # A run killed fifty times, whole or in part; CI has twelve.
 test-kills: env
 	KILLS=50 pytest -q tests/workflow/test_kills.py
+
+# Certificates over a million rows; CI has ten thousand.
+test-certificates: env
+	ROWS=1000000 pytest -q --capture=no tests/kernels/test_certificates_many.py
+
+# Through Slurm, as root and with Debian's slurm-wlm and munge.
+test-cluster: env
+	python tests/cluster/run.py $$(mktemp -d)
 
 lint: env
 	ruff check .

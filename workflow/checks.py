@@ -4,6 +4,7 @@
 """
 
 import math
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ _ALIASES = {"valid": ("valid", "val", "dev")}
 
 def problems(config: dict) -> list[str]:
     """``key.path: what is wrong``, for every value that cannot work; none of a configuration that runs to its end."""
-    found = [*_not_finite(config, "")]
+    found = [*_not_finite(config, ""), *_results(config["profile"])]
     for section, checks in _SECTIONS.items():
         if section in config:
             found += checks(config[section], section)
@@ -31,6 +32,16 @@ def _not_finite(value: object, path: str) -> Iterator[Problem]:
         yield from _not_finite(inner, f"{path}.{key}" if path else str(key))
     if isinstance(value, float) and not math.isfinite(value):
         yield path, f"{value} is no finite number"
+
+
+def _results(profile: str) -> Iterator[Problem]:
+    """The folder for results, or the one that it would be made in."""
+    folder = Path("results", profile)
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    if not there.is_dir():
+        yield "profile", f"{there} is no folder, and results belong into {folder}"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        yield "profile", f"{there} cannot be written to, and results belong into {folder}"
 
 
 def _masked_lm(settings: dict, path: str) -> Iterator[Problem]:
@@ -149,6 +160,13 @@ def _char_lm(settings: dict, path: str) -> Iterator[Problem]:
 def _retrofit(settings: dict, path: str) -> Iterator[Problem]:
     yield from _corpus(settings["corpus"], f"{path}.corpus", ("train", "valid"))
     yield from _methods(settings["rules"], f"{path}.rules", settings["students"]["points"])
+    for recall in settings["recalls"]:
+        # The shortest bet that certifies a head which misses nothing: sparselib.sparsify.guarantee, whose import takes seconds.
+        certain = -math.log(1 - settings["confidence"])
+        needed = math.ceil(certain / math.log1p(0.9 * (1 - recall) / recall)) if recall < 1 else math.inf
+        if settings["sequences"]["calibrate"] // 2 < needed:
+            at = f"{settings['sequences']['calibrate']}, of which half calibrates"
+            yield f"{path}.sequences.calibrate", f"{at}; a recall of {recall} needs {needed} there"
     if settings["block"] > settings["length"]:
         yield f"{path}.block", f"{settings['block']} tokens, of sequences of {settings['length']}"
 

@@ -1,5 +1,6 @@
 """A model of characters."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -24,11 +25,14 @@ def train_characters(
     import time
 
     from replication.char_lm.data import read_streams
+    from replication.char_lm.models import build_model
     from replication.char_lm.training import Recipe, checkpoint_of, train
     from replication.storage import provenance, write_json, write_table
 
-    settings, plan = {"top_k": None} | settings, Recipe(**recipe)
+    settings = {"top_k": None} | settings
+    plan = _made("recipe", Recipe, **recipe)
     alphabet, streams = read_streams(text, rows, plan.length)
+    _made("settings", build_model, settings, len(alphabet), seed)
     goes_on = checkpoint_of(output).exists()
     start = time.perf_counter()
     _, log = train(settings, alphabet, streams["train"], streams["valid"], plan, seed, output)
@@ -37,3 +41,11 @@ def train_characters(
     write_table(output / "log.csv", log)
     summary = {"settings": settings, "recipe": recipe, "rows": rows, "seed": seed, "train_runtime": seconds}
     write_json(output / "training.json", summary | provenance())
+
+
+def _made(option: str, function: Callable, *args, **kwargs) -> object:
+    """What a function makes of an option's keys. Raises ``ValueError`` if one is missing or misspelt."""
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        raise ValueError(f"--{option}: {str(error).rpartition('() ')[2]}") from None

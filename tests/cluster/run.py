@@ -21,6 +21,8 @@ from tiny_run import READ  # noqa: E402
 
 PLUGINS = ["snakemake-executor-plugin-slurm==2.8.0", "snakemake-executor-plugin-slurm-jobstep==0.6.1"]
 DAEMONS = ["munged", "slurmctld", "slurmd"]
+#: Where Slurm's programs look for these.
+SYSTEM, CONFIGURED = Path("/etc/slurm"), ("slurm.conf", "gres.conf")
 #: Of tables, what depends on the machine's speed.
 TIMED = {"timed.csv", "speed.csv", "scaling.csv", "claims.csv"}
 CONFIG = """
@@ -86,7 +88,8 @@ def cluster(folder: Path):
             memory=memory * 9 // 10,
         )
     )
-    (folder / "gres.conf").write_text("Name=gpu Count=2 Flags=CountOnly\n")
+    # Any device will do: nothing computes on them.
+    (folder / "gres.conf").write_text("Name=gpu File=/dev/zero\nName=gpu File=/dev/full\n")
     files = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
     started = [subprocess.Popen(["munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *files])]
     while not (folder / "munge.socket").exists():
@@ -94,7 +97,9 @@ def cluster(folder: Path):
         time.sleep(0.1)
     started.append(subprocess.Popen(["slurmctld", "-D", "-f", str(folder / "slurm.conf")]))
     node = [slurmd(folder)]
-    os.environ["SLURM_CONF"] = str(folder / "slurm.conf")
+    # Jobs forget SLURM_CONF, and look here.
+    for name in CONFIGURED:
+        (SYSTEM / name).symlink_to(folder / name)
     try:
         deadline = time.monotonic() + 60
         while "idle" not in said("sinfo", "--noheader", "--format=%T"):
@@ -102,6 +107,8 @@ def cluster(folder: Path):
             time.sleep(0.5)
         yield node
     finally:
+        for name in CONFIGURED:
+            (SYSTEM / name).unlink()
         for process in [*node, *reversed(started)]:
             process.kill()
             process.wait()
@@ -113,7 +120,7 @@ def said(*command: str) -> str:
 
 def checkout(folder: Path) -> Path:
     folder.mkdir(parents=True)
-    for name in [*READ, "notebooks"]:
+    for name in READ:
         (folder / name).symlink_to(ROOT / name)
     return folder
 
@@ -121,7 +128,7 @@ def checkout(folder: Path) -> Path:
 def run(folder: Path, *options: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "snakemake", *options, "--configfile", "config/smoke.yaml"]
     # Everything that is measured; figures and the ledger are made from it.
-    command += ["--config", "checkpoints=False", "--until", *RULES]
+    command += ["--config", "checkpoints=False", f"node_cores={os.cpu_count()}", "--until", *RULES]
     return subprocess.Popen(
         command, cwd=folder, stdout=open(folder / "said.txt", "w"), stderr=subprocess.STDOUT, text=True
     )
@@ -162,10 +169,32 @@ def tables(folder: Path) -> dict[str, bytes]:
     }
 
 
+def through_slurm(folder: Path) -> tuple[Path, str]:
+    """Run all on a cluster that is disturbed; the checkout, and what its controller knows of the jobs."""
+    os.environ["PYTHONPATH"] = str(folder / "plugins")
+    remote = checkout(folder / "remote")
+    with cluster(folder / "slurm") as node:
+        # No accounts are kept here, so sacct knows nothing.
+        options = ["--latency-wait", "15", "--slurm-status-command", "squeue", "--set-threads", *ONE_THREAD]
+        slurm = run(remote, "--workflow-profile", "profiles/slurm", *options)
+        job = wait_for(lambda: processes_of_jobs("train-masked-lm"), slurm, "a training began")[0]
+        print("killed: a process of a training", flush=True)
+        os.kill(job, signal.SIGKILL)
+        wait_for(lambda: processes_of_jobs("train-characters"), slurm, "another job was at work")
+        print("killed: the daemon of the node, and started again", flush=True)
+        os.killpg(node[0].pid, signal.SIGKILL)
+        node[0].wait()
+        node[0] = slurmd(folder / "slurm")
+        assert slurm.wait() == 0, (remote / "said.txt").read_text()[-3000:]
+        return remote, said("scontrol", "show", "job", "--oneliner")
+
+
 def main(folder: Path) -> None:
     missing = [name for name in DAEMONS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None]
     if missing or os.geteuid() != 0:
         sys.exit(f"needs root, and Debian's slurm-wlm and munge (missing: {', '.join(missing) or 'nothing'})")
+    if found := [name for name in CONFIGURED if (SYSTEM / name).exists()]:
+        sys.exit(f"{SYSTEM / found[0]} is there already: this machine belongs to a cluster")
     os.environ["PATH"] += ":/usr/sbin"
     os.environ["OMP_NUM_THREADS"] = "1"
     plugins = folder / "plugins"
@@ -176,23 +205,8 @@ def main(folder: Path) -> None:
     assert run(local, "--cores", "2", "--set-threads", *ONE_THREAD).wait() == 0, (local / "said.txt").read_text()[
         -3000:
     ]
-    os.environ["PYTHONPATH"] = str(plugins)
-    remote = checkout(folder / "remote")
     began = time.monotonic()
-    with cluster(folder / "slurm") as node:
-        slurm = run(
-            remote, "--workflow-profile", "profiles/slurm", "--latency-wait", "15", "--set-threads", *ONE_THREAD
-        )
-        job = wait_for(lambda: processes_of_jobs("train-masked-lm"), slurm, "a training began")[0]
-        print("killed: a process of a training")
-        os.kill(job, signal.SIGKILL)
-        wait_for(lambda: processes_of_jobs("train-characters"), slurm, "another job was at work")
-        print("killed: the daemon of the node, and started again")
-        os.killpg(node[0].pid, signal.SIGKILL)
-        node[0].wait()
-        node[0] = slurmd(folder / "slurm")
-        assert slurm.wait() == 0, (remote / "said.txt").read_text()[-3000:]
-        gpus = said("scontrol", "show", "job", "--oneliner")
+    remote, gpus = through_slurm(folder)
     assert "gres/gpu" in gpus, "no job asked for a GPU"
     expected, found = tables(local), tables(remote)
     assert expected.keys() == found.keys(), expected.keys() ^ found.keys()

@@ -2,13 +2,16 @@
 
 import copy
 import math
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
 from replication.paths import ROOT
+from sparselib.sparsify.guarantee import sequences_needed
 from workflow.checks import problems
 
 DEMO = yaml.safe_load((ROOT / "config/demo.yaml").read_text())
@@ -79,11 +82,35 @@ KMEANS = {"predictor": "Clustering", "clusters": [4, 8]}
         ("retrofit/corpus", FOLDER, "retrofit.corpus.path: there is no folder nowhere"),
         ("retrofit/rules/sparsefinder-kmeans/top_k", 5, "retrofit.rules.sparsefinder-kmeans.top_k: 5 of 4 clusters"),
         ("retrofit/block", 257, "retrofit.block: 257 tokens, of sequences of 256"),
+        ("retrofit/sequences/calibrate", 20,
+         "retrofit.sequences.calibrate: 20, of which half calibrates; a recall of 0.95 needs 50 there"),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_named_by_its_path(path, value, said):
     (problem,) = problems(changed(path, value))
     assert problem.startswith(said)
+
+
+@pytest.mark.parametrize("recall", [0.5, 0.8, 0.95, 0.99])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999])
+def test_as_many_sequences_are_asked_for_as_the_guarantee_needs(recall, confidence):
+    config = changed("retrofit/recalls", [recall])
+    config["retrofit"]["confidence"] = confidence
+    needed = sequences_needed(1 - recall, confidence)
+    for count, expected in ((2 * needed, 0), (2 * needed - 1, 1)):
+        config["retrofit"]["sequences"]["calibrate"] = count
+        assert len(problems(config)) == expected
+
+
+def test_results_that_cannot_be_written_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = yaml.safe_load((ROOT / "config/smoke.yaml").read_text())
+    assert problems(config) == []
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: path != Path("results"))
+    assert problems(config) == ["profile: results cannot be written to, and results belong into results/smoke"]
+    (tmp_path / "results/smoke").write_text("a file")
+    assert problems(config) == ["profile: results/smoke is no folder, and results belong into results/smoke"]
 
 
 def test_everything_is_named_at_once():

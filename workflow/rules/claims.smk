@@ -12,7 +12,7 @@ rule configuration:
         **needs("configuration"),
     params:
         # Where it runs makes it no other run.
-        settings=json.dumps({key: config[key] for key in config if key != "cluster"}),
+        settings=json.dumps({key: config[key] for key in config if key not in CLUSTER}),
     message:
         "Write down the configuration"
     shell:

@@ -16,9 +16,12 @@ TRANSLATION = f"{RESULTS}/translation"
 REPORTED = sorted(path.parent.name for path in Path("reported").glob("*/claims.csv"))
 SEEDS = config["student_seeds"]
 # Where the run is, not what it is: how much its jobs ask for.
-CLUSTER = {"scale": "laptop", "gpus": 1, "cores": 4} | config.get("cluster", {})
+CLUSTER = {
+    key: config.get(key, default)
+    for key, default in {"scale": "laptop", "gpus": 1, "node_cores": 4}.items()
+}
 # On a cluster, a run has no cores of its own, and a job those of a node.
-CORES = workflow.cores or CLUSTER["cores"]
+CORES = workflow.resource_settings.cores or CLUSTER["node_cores"]
 SPLITS = ["train", "valid"]
 PAIRS = list(config["translation"]["corpus"]) if "translation" in config else []
 

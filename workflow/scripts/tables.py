@@ -15,6 +15,7 @@ from replication.tables import (
     claims,
     forms,
     perplexity,
+    reliability,
     retrofit,
     speed,
 )
@@ -43,6 +44,7 @@ TABLES = {
     "judged-war-and-peace": partial(claims.judged, "war-and-peace", ("clm-",)),
     "perplexity": perplexity.perplexity,
     "perplexity-brown": perplexity.brown,
+    "reliability": reliability.reliability,
     "retrofit": retrofit.leaders,
     "retrofit-tuned": retrofit.tuned,
     "speed": speed.speed,

@@ -41,7 +41,7 @@ def test_one_changed_byte_anywhere_is_found(archive):
         changed = bytearray(whole)
         changed[at] ^= 1 << random.Random(at).randrange(8)
         archive.write_bytes(changed)
-        with pytest.raises(FormatError, match="run.zip: is no archive, or has changed"):
+        with pytest.raises(FormatError, match=r"run\.zip: is no archive, or has changed"):
             opened(archive)
 
 

@@ -221,3 +221,15 @@ def test_baselines_are_ngrams_of_characters(text, tmp_path):
     bits = table["bits_per_character"]
     assert bits["interpolated bigram"] < bits["unigram"] < 5
     assert (table["characters"] == len((text / "test.txt").read_bytes()) - 1).all()
+
+
+@pytest.mark.parametrize(
+    ("option", "left_out"), [("recipe", "steps"), ("recipe", "clip_norm"), ("settings", "layers"), ("settings", "heads")]
+)
+def test_a_missing_key_is_named_in_one_line(text, tmp_path, option, left_out):
+    whole = {"recipe": RECIPE, "settings": XL}[option]
+    result = train(text, tmp_path / "out", **{option: {key: whole[key] for key in whole if key != left_out}})
+    assert_one_line(result, f"--{option}", left_out)
+    result = train(text, tmp_path / "out", **{option: whole | {f"{left_out}s": 1}})
+    assert_one_line(result, f"--{option}", f"{left_out}s")
+    assert list(tmp_path.iterdir()) == []
