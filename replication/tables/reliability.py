@@ -9,7 +9,11 @@ from replication.tables.markers import markdown
 #: What is counted: the file, the variable of the environment with its number in CI, and the target that asks for more.
 TRIED = {
     "runs killed, whole or in part, at random moments": ("tests/workflow/test_kills.py", "KILLS", "test-kills"),
-    "artefacts changed, swapped or cut, each refused by name": ("tests/replication/test_mutations.py", "MUTATIONS", None),
+    "artefacts changed, swapped or cut, each refused by name": (
+        "tests/replication/test_mutations.py",
+        "MUTATIONS",
+        None,
+    ),
     "rows of certificates, random and adversarial, none wrong": (
         *("tests/kernels/test_certificates_many.py", "ROWS"),
         "test-certificates",

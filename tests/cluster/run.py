@@ -145,14 +145,14 @@ def wait_for(condition, run: subprocess.Popen, what: str):
     return found
 
 
-def processes_of_jobs(command: str) -> list[int]:
-    """Of jobs that Slurm has started, those of a stage."""
+def processes_of_jobs(command: str = "") -> list[int]:
+    """Of jobs that Slurm has started, those of a stage, or of any."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if f"replicate\0{command}\0" in (path / "cmdline").read_text() and "SLURM_JOB_ID" in (
-                path / "environ"
-            ).read_text(errors="replace"):
+            told = (path / "cmdline").read_text()
+            of_slurm = "SLURM_JOB_ID" in (path / "environ").read_text(errors="replace")
+            if of_slurm and "/replicate\0" in told and command in told:
                 found.append(int(path.name))
         except (FileNotFoundError, ProcessLookupError, PermissionError, UnicodeDecodeError):
             pass
@@ -180,7 +180,7 @@ def through_slurm(folder: Path) -> tuple[Path, str]:
         job = wait_for(lambda: processes_of_jobs("train-masked-lm"), slurm, "a training began")[0]
         print("killed: a process of a training", flush=True)
         os.kill(job, signal.SIGKILL)
-        wait_for(lambda: processes_of_jobs("train-characters"), slurm, "another job was at work")
+        wait_for(lambda: set(processes_of_jobs()) - {job}, slurm, "another job was at work")
         print("killed: the daemon of the node, and started again", flush=True)
         os.killpg(node[0].pid, signal.SIGKILL)
         node[0].wait()

@@ -29,6 +29,7 @@ def everything() -> dict[str, dict]:
             "input": sorted(map(str, job.input)),
             "output": sorted(map(str, job.output)),
             "folders": sorted(str(path) for path in job.output if path.is_directory),
+            "asks": {key: job.resources.get(key) for key in ("mem_mb", "runtime", "gpu")},
             "needs": sorted(map(name, found.dependencies[job])),
         }
         for job in found.jobs

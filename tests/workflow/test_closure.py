@@ -119,6 +119,14 @@ def jobs(finished) -> dict[str, dict]:
     return json.loads(output_of("plans.py", folder=finished))
 
 
+def test_every_job_asks_for_memory_and_minutes(jobs):
+    asked = {name: job["asks"] for name, job in jobs.items() if job["command"]}
+    assert len(asked) > 50
+    assert [
+        name for name, asks in asked.items() if not (asks["mem_mb"] and asks["runtime"]) or asks["gpu"] is None
+    ] == []
+
+
 def code_of(command: str | None) -> list[str]:
     """What the process that a job starts depends on."""
     if command is None:

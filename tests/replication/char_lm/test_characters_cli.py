@@ -224,7 +224,8 @@ def test_baselines_are_ngrams_of_characters(text, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "left_out"), [("recipe", "steps"), ("recipe", "clip_norm"), ("settings", "layers"), ("settings", "heads")]
+    ("option", "left_out"),
+    [("recipe", "steps"), ("recipe", "clip_norm"), ("settings", "layers"), ("settings", "heads")],
 )
 def test_a_missing_key_is_named_in_one_line(text, tmp_path, option, left_out):
     whole = {"recipe": RECIPE, "settings": XL}[option]
