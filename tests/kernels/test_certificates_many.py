@@ -27,14 +27,16 @@ def problem(seed: int):
 
     kind, size = choice([*KINDS, "ties", "near"]), choice(SIZES)
     dtype = choice([torch.float32, torch.float64])
-    mask = drawn_mask(N, density=choice([0.1, 0.5, 0.9]), seed=seed)
+    # A block of one key has the tightest bound.
+    block = choice([1, 4, 16])
+    mask = drawn_mask(N, block=block, density=choice([0.1, 0.5, 0.9]), seed=seed)
     alpha = choice(ALPHAS)
     q, k, v = drawn(kind, n=N, seed=seed, dtype=torch.float64)
     if kind == "ties":  # whole numbers of which many are equal, and with them scores
         q, k = q.round(), k.round()
     q = q * size
     if kind == "near":
-        k = just_beside(q, k, v, mask, alpha, rng)
+        k = just_beside(q, k, v, mask, alpha, rng, block)
     rule = {"causal": choice([False, True]), "lengths": choice([None, torch.tensor([100, 0]), torch.tensor([129, 37])])}
     return (
         [x.to(dtype) for x in (q, k, v)],
@@ -44,7 +46,7 @@ def problem(seed: int):
     )
 
 
-def just_beside(q, k, v, mask, alpha, rng):
+def just_beside(q, k, v, mask, alpha, rng, block):
     """Keys of which one, in a block that a query skips, has the score at which it would join, or nearly: the hardest case."""
     scale = q.shape[-1] ** -0.5
     tau = attend(q, k, v, mask, alpha=alpha)[1]
@@ -54,10 +56,10 @@ def just_beside(q, k, v, mask, alpha, rng):
             skipped = (~visited[batch, head]).nonzero().tolist()
             if skipped:
                 row, column = skipped[int(torch.randint(len(skipped), (), generator=rng))]
-                query, at = q[batch, head, min(16 * row, N - 1)], tau[batch, head, min(16 * row, N - 1)]
+                query, at = q[batch, head, block * row], tau[batch, head, block * row]
                 factor = 1 + 10.0 ** -float(torch.randint(2, 15, (), generator=rng)) * (-1) ** int(row)
                 if at.isfinite() and query.norm() > 0:
-                    k[batch, head, 16 * column] = query * (at * factor / ((alpha - 1) * scale * query.dot(query)))
+                    k[batch, head, block * column] = query * (at * factor / ((alpha - 1) * scale * query.dot(query)))
     return k
 
 

@@ -77,7 +77,7 @@ def test_a_table_that_does_not_follow_from_what_was_measured_is_named(archived):
     write(archived / "forged.zip", held | {ledger: held[ledger].replace(b"untested", b"holds")})
     done = replay(archived, "forged.zip", "forged")
     assert done.returncode == 1
-    assert f"differs: {ledger}" in done.stderr
+    assert f"differs: {ledger}" in done.stderr, done.stderr
 
 
 def test_a_claim_whose_input_is_taken_away_is_untested(archived):

@@ -235,9 +235,17 @@ def test_options_are_fairseqs():
     ]  # fmt: skip
 
 
-def test_training_that_was_killed_goes_on_where_it_stopped(data, tmp_path):
-    """kill -9 in the middle of an epoch: the run after it continues from the last checkpoint, and leaves a whole model."""
-    settings = TRAINING | {"max_update": 60, "save_interval_updates": 5, "keep_interval_updates": 1}
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"attention_form": "Top-k OOW", "attention_budget": 2}, {"attention_normalizer": "entmax_alpha"}],
+    ids=str,
+)
+def test_training_that_was_killed_goes_on_where_it_stopped(data, tmp_path, options):
+    """kill -9 in the middle of an epoch: the run after it continues from the last checkpoint, to the weights of a whole run.
+
+    So do the models of attention forms and of normalisers.
+    """
+    settings = TRAINING | options | {"max_update": 60, "save_interval_updates": 5, "keep_interval_updates": 1}
     program = (
         "import sys; from pathlib import Path; from replication.translation.training import train;"
         f"train(Path({str(data / 'data')!r}), 'en', 'de', {ARCHITECTURE!r}, {settings!r}, 0, Path({str(tmp_path)!r}))"
@@ -257,6 +265,12 @@ def test_training_that_was_killed_goes_on_where_it_stopped(data, tmp_path):
     assert "Loaded checkpoint" in (tmp_path / "checkpoints" / "log.txt").read_text()
     assert isinstance(log, pd.DataFrame)
     assert log["num_updates"].max() == 60
+    train(data / "data", "en", "de", ARCHITECTURE, settings, 0, tmp_path / "whole")
+    resumed, whole = (
+        read_tensors(folder / "model.safetensors", kind="translator") for folder in (tmp_path, tmp_path / "whole")
+    )
+    for name, weight in whole.items():
+        torch.testing.assert_close(resumed[name], weight, rtol=0, atol=1e-5)
 
 
 def test_a_kill_while_a_checkpoint_is_copied_leaves_the_one_before(data, tmp_path, monkeypatch):
