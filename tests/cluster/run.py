@@ -45,6 +45,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 ReturnToService=2
+MinJobAge=3600
 SlurmdTimeout=20
 MailProg=/bin/true
 GresTypes=gpu
@@ -208,7 +209,7 @@ def main(folder: Path) -> None:
     ]
     began = time.monotonic()
     remote, gpus = through_slurm(folder)
-    assert "gres/gpu" in gpus, "no job asked for a GPU"
+    assert "gres:gpu:1" in gpus, "no job asked for a GPU"
     expected, found = tables(local), tables(remote)
     assert expected.keys() == found.keys(), expected.keys() ^ found.keys()
     differing = [name for name in expected if expected[name] != found[name]]

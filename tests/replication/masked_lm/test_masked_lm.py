@@ -143,3 +143,16 @@ def test_a_model_without_the_head_of_roberta_is_refused_by_name(tmp_path):
     BertForMaskedLM(BertConfig(vocab_size=50, **sizes)).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="BertForMaskedLM has no lm_head"):
         load_model(tmp_path)
+
+
+def test_training_in_lower_precision_is(text, tmp_path):
+    """bfloat16 changes every loss, and none by much; the weights stay in float32."""
+    tokenizer, input_ids = text
+    logs = []
+    for name, lower in (("whole", False), ("half", True)):
+        model = tiny.network(tokenizer)
+        log = train(model, tokenizer, input_ids, tmp_path / name, seed=0, **(tiny.TRAINING | {"bf16": lower}))
+        logs.append(torch.tensor([entry["loss"] for entry in log if "loss" in entry]))
+        assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+    assert (logs[0] != logs[1]).float().mean() > 0.5
+    torch.testing.assert_close(*logs, rtol=0, atol=0.02)
