@@ -1,4 +1,4 @@
-"""The Python of README: its snippets, what each of them needs, and which names it never defines."""
+"""The Python of README and of the library's page: snippets, what each of them needs, and which names it never defines."""
 
 import ast
 import builtins
@@ -29,21 +29,15 @@ class Snippet:
         return self.source.strip().splitlines()[0]
 
 
-def readme() -> str:
-    return (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def section() -> str:
-    """The part about the library."""
-    _, _, rest = readme().partition("\n## Use the parts\n")
-    return rest.partition("\n## ")[0]
+def texts() -> str:
+    return "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/library.md"))
 
 
 def snippets() -> list[Snippet]:
     """The snippets in order: one may use what an earlier one defined, and then needs all that the earlier one needs."""
     found: list[Snippet] = []
     needs_of_name: dict[str, set[str]] = {name: set() for name in dir(builtins)}
-    for source in (block.partition("```")[0] for block in readme().split("```python\n")[1:]):
+    for source in (block.partition("```")[0] for block in texts().split("```python\n")[1:]):
         nodes = list(ast.walk(ast.parse(source)))
         used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         bound, arguments = _bound(nodes), {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -1,9 +1,12 @@
-"""README's snippets run as they stand."""
+"""The snippets of README and of the library's page run as they stand."""
 
+import re
 from importlib.util import find_spec
 
 import pytest
-from readme import Snippet, section, snippets
+from readme import Snippet, snippets
+
+from replication.paths import ROOT
 
 SNIPPETS = snippets()
 CASES = [
@@ -37,8 +40,15 @@ def test_the_snippet_runs(number, tmp_path, monkeypatch):
 
 
 def run(snippet: Snippet, namespace: dict[str, object]) -> None:
-    exec(compile(snippet.source, f"README.md: {snippet}", "exec"), namespace)
+    exec(compile(snippet.source, str(snippet), "exec"), namespace)
 
 
-def test_the_section_is_one_screen():
-    assert section().count("\n") <= 60
+def test_the_readme_is_short():
+    assert (ROOT / "README.md").read_text().count("\n") <= 120
+
+
+@pytest.mark.parametrize("folder", [".", "reported", "benchmarks", "profiles", "config", "docs"])
+def test_what_a_page_links_to_is_there(folder):
+    for page in (ROOT / folder).glob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

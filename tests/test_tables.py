@@ -96,11 +96,32 @@ def test_claims_that_the_demo_decides_stand_beside_those_of_a_run(tmp_path, monk
     assert lines[1] == "| B | not comparable, 1: n >= 9 (2) | **fails**, 2 | at most 1 BLEU |"
 
 
+def test_verdicts_of_real_text_and_of_the_demo_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    world(tmp_path, demo="")
+    said = claims.verdicts()
+    assert said.startswith("**2 claims.** On real text, 1 hold, 0 fail, 0 are undecided.")
+    assert "runs, 0 hold, 1 fail, 0 are undecided." in said
+
+
+def test_a_main_claim_is_shown_where_it_is_decided(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    monkeypatch.setattr(claims, "MAIN", ("mt-b", "mt-a"))
+    world(tmp_path, demo="")
+    (tmp_path / "reported/another").mkdir()
+    header = "id,statement,criterion,premise,verdict,effect,interval,n,numbers\n"
+    (tmp_path / "reported/another/claims.csv").write_text(header + "mt-a,A,c,,untested,,,,\nmt-b,B,c,,untested,,,,\n")
+    assert claims.main().splitlines()[2:] == [
+        "| B | not comparable, 1: n >= 9 (2) ([real](reported/real)) | **fails**, 2 | at most 1 BLEU |",
+        "| A | **holds**, 1 ([real](reported/real)) | untested | at least 0 BLEU |",
+    ]
+
+
 def test_a_ledger_by_other_rules_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "ROOT", tmp_path)
     world(tmp_path, demo="id,statement,verdict\nmt-a,A,holds\nmt-b,B,holds\n")
     assert claims.decided("real", ("mt-",)).splitlines()[2:] == ["| A | **holds**, 1 | at least 0 BLEU |"]
-    assert claims.counts().splitlines()[2:] == ["| [real](reported/real) | 1 | 0 | 0 | 1 | 0 |"]
+    assert claims.counts().splitlines()[2:] == ["| [real](real) | 1 | 0 | 0 | 1 | 0 |"]
 
 
 def test_a_cell_of_table_1_is_the_mean_of_its_seeds_beside_the_published_one():

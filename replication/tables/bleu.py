@@ -20,7 +20,7 @@ def bleu() -> str:
     measured = [json.loads(path.read_text())["measured"]["bleu.csv"] for path in shipped.values()]
     tests = [next(row for row in rows if row["split"] == "test") for rows in measured]
     size = f"{' and '.join(test['sentences'] for test in tests)} held-out segments, beam {tests[0]['beam']}"
-    what = f"embedded corpus, {size}: the demo's [shipped](checkpoints) models"
+    what = f"embedded corpus, {size}: the demo's [shipped](../checkpoints) models"
     row = [what, *(f"{float(test['bleu']):.1f}" for test in tests)]
     return markdown(["sacreBLEU", *PAIRS], [*_multi30k(), row])
 

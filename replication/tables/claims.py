@@ -27,13 +27,58 @@ def runs() -> dict[str, pd.DataFrame]:
     return {name: table for name, table in found.items() if "criterion" in table}
 
 
+#: The claims of the papers that a reader asks for first.
+MAIN = (
+    "mlm-recall-distance-first",
+    "mlm-recall-kmeans-second",
+    "mlm-perplexity-distance-first",
+    "blocks-two-beat-22-of-bigbird",
+    "blocks-two-beat-22-of-bigbird-with-entmax",
+    "blocks-faster-than-full-entmax",
+    "mt-bleu-on-par-at-gold-sparsity",
+    "est-top-8-beats-full",
+    "xst-top-k-leads",
+    "clm-span-top-8-no-worse",
+)
+
+
+def verdicts() -> str:
+    """How many claims hold, fail and are undecided, on the embedded corpus and on real text, in a line."""
+    ledgers = runs()
+    real = pd.concat([table for name, table in ledgers.items() if name not in (DEMO, "papers")])
+    told = {"On real text": real, "On the embedded corpus, which `make results` runs": ledgers[DEMO]}
+    lines = []
+    for where, table in told.items():
+        number = table[table["verdict"].isin(DECIDED)]["verdict"].value_counts()
+        lines.append(f"{where}, {', '.join(f'{number.get(verdict, 0)} {said}' for verdict, said in SAID.items())}.")
+    return f"**{len(ledgers[DEMO])} claims.** {' '.join(lines)} The rest is not comparable, or not measured there."
+
+
+#: Verdicts of several claims.
+SAID = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
+
+
+def main() -> str:
+    """The main claims, on real text and on the embedded corpus: verdict and effect."""
+    ledgers = {name: table.set_index("id") for name, table in runs().items() if name != "papers"}
+    demo = ledgers.pop(DEMO)
+    rows = []
+    for claim in MAIN:
+        judged = {name: table.loc[claim] for name, table in ledgers.items() if claim in table.index}
+        # Where it is decided, or else where something can be said of it.
+        best = min(judged, key=lambda name: max(VERDICTS.index(judged[name]["verdict"]), len(DECIDED) - 1))
+        shown = f"{verdict(judged[best])} ([{best}](reported/{best}))" if judged[best]["verdict"] != "untested" else ""
+        rows.append([demo.loc[claim, "statement"], shown, verdict(demo.loc[claim]), needed(demo.loc[claim])])
+    return markdown(["claim", "on real text", "on the embedded corpus", "the effect has to be"], rows)
+
+
 def counts() -> str:
     """How many claims of each run have which verdict."""
     rows = []
     for name, table in runs().items():
         number = table["verdict"].value_counts()
         what = "the papers' own tables" if name == "papers" else name
-        rows.append([f"[{what}](reported/{name})", *(str(number.get(verdict, 0)) for verdict in VERDICTS)])
+        rows.append([f"[{what}]({name})", *(str(number.get(verdict, 0)) for verdict in VERDICTS)])
     return markdown(["run", *DECIDED, "not comparable", "not measured there"], rows)
 
 

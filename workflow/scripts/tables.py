@@ -31,6 +31,8 @@ TABLES = {
     "characters": characters.table3,
     "characters-baselines": characters.baselines,
     "claims": claims.counts,
+    "main-claims": claims.main,
+    "verdicts": claims.verdicts,
     "claims-characters": claims.characters,
     "claims-forms": claims.forms,
     "claims-masked-lm": claims.masked_lm,
@@ -50,7 +52,7 @@ TABLES = {
     "speed": speed.speed,
 }
 RUNS = ("brown", "minilm", "multi30k", "multi30k-forms", "war-and-peace")
-TEXTS = ("README.md", *(f"reported/{run}/README.md" for run in RUNS))
+TEXTS = ("README.md", "reported/README.md", "benchmarks/README.md", *(f"reported/{run}/README.md" for run in RUNS))
 
 
 def changed() -> dict[Path, str]:
