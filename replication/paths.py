@@ -24,3 +24,30 @@ def located(name: str) -> str:
     if spec is None or not spec.submodule_search_locations:
         raise FileNotFoundError(f"{name}: the package {package} is not installed")
     return str(Path(next(iter(spec.submodule_search_locations)), folder))
+
+
+class NoResults(FileNotFoundError):
+    """There is no run of that name; a notebook shows the sentence alone."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of it."""
+        return [str(self)]
+
+
+def results_of(profile: str) -> Path:
+    """The folder of a run: below ``results``, or what is kept of it below ``reported``.
+
+    Raises :class:`NoResults`, which names the runs that there are.
+    """
+    known = {path.name: path for place in ("reported", "results") for path in (ROOT / place).glob("*") if path.is_dir()}
+    if profile not in known:
+        there = ", ".join(sorted(known)) or "none"
+        raise NoResults(
+            f"No results for {profile!r}: run `snakemake --configfile config/{profile}.yaml`; there are: {there}."
+        )
+    return known[profile]
+
+
+def figures_of(profile: str) -> Path:
+    """Where the figures of a run are drawn: what is kept of a run stays as it is."""
+    return ROOT / "results" / profile / "figures"
