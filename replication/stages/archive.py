@@ -18,6 +18,8 @@ def archive(
     from replication.archives.crate import METADATA, metadata
     from replication.seals import seal_of
 
+    if missing := [str(path) for path in file if not path.exists()]:
+        raise FileNotFoundError(f"{', '.join(missing)}: not there")
     files = [inner for path in file for inner in ([path] if path.is_file() else sorted(path.rglob("[!.]*")))]
     files = [path for path in files if not path.is_dir()]
     seals = [seal_of(path) for path in files if seal_of(path).exists()]

@@ -287,6 +287,8 @@ MISSING = {
     "fit-blocks": {**LAYER, "settings": {"dimension": 3}, "block_size": 2, "blocks": BLOCKS, "points": 10},
     "claims": {"published": "nowhere", "results": "r"},
     "printed": {"published": "nowhere"},
+    "archive": {"results": "r", "file": "nowhere"},
+    "replay": {"archive": "nowhere"},
     "parallel-corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train", "language": "en"},
     "binarize": {"corpus": "nowhere", **PAIR, "split": "train", "words": "spaces", "merges": 10},
     "train-translation": {"data": "nowhere", **PAIR, "architecture": {}, "training": {}, "seed": 0},

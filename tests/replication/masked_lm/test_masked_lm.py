@@ -1,6 +1,7 @@
 """Training a masked language model: how it starts, that it learns, and what it leaves."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from transformers import BertConfig, BertForMaskedLM, RobertaForMaskedLM
 from replication.corpora.tokens import load_tokenizer, save_tokenizer
 from replication.masked_lm.evaluation import cross_entropy, mask_text
 from replication.masked_lm.model import build_model, check_length, load_entmax_model, load_model, masked_loss
-from replication.masked_lm.training import MaskedLMTrainer, train
+from replication.masked_lm.training import MaskedLMTrainer, share_of_loss, train
 from sparselib.integrations.huggingface import use_attention
 
 
@@ -83,7 +84,7 @@ def test_causal_steps_predict_every_true_next_token_without_seeing_it(text):
     control = use_attention(model)
     true = input_ids[:5].long()
     trainer = SimpleNamespace(control=control, causal_steps=1, state=SimpleNamespace(global_step=0))
-    loss = MaskedLMTrainer.compute_loss(trainer, model, {"input_ids": true})
+    loss = MaskedLMTrainer.compute_loss(trainer, partial(share_of_loss, model), {"input_ids": true})
     prefixes = [model(true[:, :end]).logits[:, -1] for end in range(1, tiny.LENGTH)]  # what is not there isn't seen
     expected = torch.nn.functional.cross_entropy(torch.cat(prefixes), true[:, 1:].T.flatten())
     torch.testing.assert_close(loss, expected)
