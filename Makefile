@@ -63,8 +63,12 @@ lint: env
 	lint-imports --no-cache --no-logo
 	python workflow/scripts/lint.py
 
+# Without asking whether one wants Jupyter's news.
+LAB = .venv/share/jupyter/lab/settings
 lab: env
-	jupyter lab notebooks
+	@mkdir -p $(LAB)
+	@printf '%s\n' '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' > $(LAB)/overrides.json
+	jupyter lab notebooks/index.ipynb
 
 bench: env
 	python benchmarks/normalizers.py
@@ -76,9 +80,10 @@ bench: env
 	python benchmarks/kernel_instructions.py
 
 notebooks: results
-	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*'); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done
+	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*' -not -name index.ipynb); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done
 	nbstripout --keep-output --keep-count --extra-keys "metadata.papermill cell.metadata.papermill cell.metadata.execution" notebooks/*.ipynb notebooks/*/*.ipynb
 	ruff format --quiet notebooks
+	python workflow/scripts/index.py
 
 ledgers: env
 	for run in $$(dirname reported/*/config.yaml); do replicate claims --published config/published/claims.csv --results $$run --output $$run/claims.csv; done

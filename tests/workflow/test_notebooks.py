@@ -1,12 +1,16 @@
 """Notebooks stay thin: parameters, few short cells, no library code, a claim checked, and what differs from the paper."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from replication.paths import ROOT
 
+INDEX = ROOT / "notebooks/index.ipynb"
 PATHS = [path for path in sorted((ROOT / "notebooks").rglob("*.ipynb")) if ".ipynb_checkpoints" not in path.parts]
+PATHS.remove(INDEX)
 
 
 @pytest.fixture(params=PATHS, ids=lambda path: path.stem)
@@ -79,3 +83,11 @@ def test_a_figure_is_shown_when_it_is_finished(notebook):
     saving = [cell for cell in notebook["cells"] if "plots.save(" in "".join(cell["source"])]
     for cell in saving:
         assert any("image/png" in output.get("data", {}) for output in cell["outputs"])
+
+
+def test_the_index_has_every_notebook_as_it_is():
+    text = "".join("".join(cell["source"]) for cell in json.loads(INDEX.read_text())["cells"])
+    assert [path for path in PATHS if f"]({path.relative_to(INDEX.parent).as_posix()})" not in text] == []
+    check = [sys.executable, str(ROOT / "workflow/scripts/index.py"), "--check"]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

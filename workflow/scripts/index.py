@@ -1,0 +1,100 @@
+"""Write notebooks/index.ipynb: every notebook with its first picture, title and first sentence; --check only compares."""
+
+import base64
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from replication.paths import ROOT
+from replication.storage import replacing
+
+FOLDER = ROOT / "notebooks"
+INDEX = FOLDER / "index.ipynb"
+#: Folders in the order of the papers, and what each is about.
+PARTS = {
+    ".": "Claims, and patterns",
+    "sparsefinder": "Sparsefinder (Treviso et al. 2022)",
+    "retrofit": "A model that one has, made sparse",
+    "explicit_sparse": "Explicit Sparse Transformer (Zhao et al. 2019)",
+    "extremely_sparse": "Extremely Sparse Transformer",
+    "factorised": "Generating Long Sequences with Sparse Transformers (Child et al. 2019)",
+}
+HEAD = """# All notebooks
+
+Each draws one figure or table of a run: `profile`, in its first cell, names the run. Pictures are those of the demo."""
+#: Pixels across, and spaces as wide: a column is made narrower than the pictures in it otherwise.
+WIDTH, WIDE = 160, "&nbsp;" * 40
+
+
+def index() -> str:
+    """The notebook as JSON."""
+    cells = [_cell(HEAD)]
+    for folder, title in PARTS.items():
+        rows, pictures = [], {}
+        for path in sorted((FOLDER / folder).glob("*.ipynb")):
+            if path == INDEX:
+                continue
+            notebook = json.loads(path.read_text(encoding="utf-8"))
+            name = path.relative_to(FOLDER).as_posix()
+            heading, sentence = _introduction(notebook)
+            picture = _thumbnail(notebook)
+            if picture is not None:
+                pictures[f"{path.stem}.png"] = {"image/png": picture}
+            shown = f"![](attachment:{path.stem}.png)" if picture is not None else ""
+            rows.append(f"| {shown} | [{heading}]({name}) | {sentence} |")
+        table = "\n".join([f"| {WIDE} | | |", "|---|---|---|", *rows])
+        cells.append(_cell(f"## {title}\n\n{table}", pictures))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    for number, cell in enumerate(cells):
+        cell["id"] = f"part{number}"
+    notebook = {
+        "cells": cells,
+        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _cell(source: str, attachments: dict | None = None) -> dict:
+    cell = {"cell_type": "markdown", "metadata": {}, "source": source.splitlines(keepends=True)}
+    return cell | ({"attachments": attachments} if attachments else {})
+
+
+def _introduction(notebook: dict) -> tuple[str, str]:
+    """The title of a notebook and the first sentence after it."""
+    title, _, text = "".join(notebook["cells"][0]["source"]).partition("\n")
+    sentence = re.split(r"(?<=[.?!])(?<!et al\.)\s", text.strip(), maxsplit=1)[0]
+    # A link of a notebook leads from its own folder.
+    return title.removeprefix("# "), re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", sentence).replace("|", r"\|")
+
+
+def _thumbnail(notebook: dict) -> str | None:
+    """The first picture among the outputs, made small, in base64; None if there is none."""
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    pictures = [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+    if not pictures:
+        return None
+    picture = Image.open(io.BytesIO(base64.b64decode("".join(pictures[0])))).convert("RGB")
+    small = picture.resize((WIDTH, round(WIDTH * picture.height / picture.width)), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    small.quantize(64).save(buffer, "PNG", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def main() -> None:
+    new = index()
+    if INDEX.exists() and INDEX.read_text(encoding="utf-8") == new:
+        return
+    if "--check" in sys.argv:
+        sys.exit(f"{INDEX.relative_to(ROOT)}: is not what the notebooks are; `make notebooks` writes it")
+    with replacing(INDEX) as temporary:
+        Path(temporary).write_text(new, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
