@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import hashlib
 import json
 import os
 import platform
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,12 +30,16 @@ if TYPE_CHECKING:
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its place if the block ends well, and is removed if it does not.
 
-    What a stage writes is sealed then (:mod:`replication.seals`).
+    What a stage writes is sealed then (:mod:`replication.seals`). What a killed writer of the same file left is removed.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial" + path.suffix)
-    os.close(handle)
+    prefix = f".{path.name}."
+    for left in path.parent.glob(f"{glob.escape(prefix)}*.partial*"):
+        _remove_unless_written(left)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".partial" + path.suffix)
+    # Who lives holds the lock: the system lets go of it when a process ends, however it ends.
+    fcntl.flock(handle, fcntl.LOCK_EX)
     temporary = Path(name)
     try:
         yield temporary
@@ -48,6 +54,13 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _remove_unless_written(partial: Path) -> None:
+    with suppress(FileNotFoundError, BlockingIOError), open(partial, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        partial.unlink()
 
 
 def write_json(path: str | Path, value: object) -> None:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -71,6 +72,32 @@ def test_an_interrupted_write_leaves_what_was_there_and_no_debris(tmp_path, old,
         interrupted()
     assert [entry.name for entry in tmp_path.iterdir()] == ([] if old is None else ["file.txt"])
     assert old is None or path.read_text() == old
+
+
+HALF = """
+import sys, time
+from replication.storage import replacing
+with replacing(sys.argv[1]) as temporary:
+    temporary.write_text("half of i")
+    print(temporary, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_write_and_what_a_living_one_writes_stays(tmp_path):
+    path = tmp_path / "file[1].txt"  # a name that means something to glob
+    command, there = [sys.executable, "-c", HALF, str(path)], {"cwd": ROOT, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **there) as killed, subprocess.Popen(command, **there) as alive:
+        left, kept = Path(killed.stdout.readline().strip()), Path(alive.stdout.readline().strip())
+        killed.kill()
+        killed.wait()
+        assert left.exists()
+        with replacing(path) as temporary:
+            temporary.write_text("whole")
+        assert sorted(tmp_path.iterdir()) == sorted([path, kept])
+        alive.kill()
+    write_json(path, "the last")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path):
