@@ -38,9 +38,10 @@ replay: env
 	replicate replay --archive $(ARCHIVE) --cores $(CORES) --output results/replayed/$(basename $(notdir $(ARCHIVE)))
 
 test: lint
-	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder tests
+	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
 	snakemake --cores $(CORES) --quiet reason --configfile config/smoke.yaml
 	$(MAKE) --no-print-directory results
+	pytest -q tests/made
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
 	pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from replication.claims.finding import Effect, Finding, Test, registering
-from replication.claims.scores import effect, means, over_seeds, repeats
+from replication.claims.scores import effect, means, over_seeds
 from replication.reading import read_table
 from replication.results import at_every_count, read_block_times, read_blocks
+from replication.timing.repeats import block_seconds, note_of
 
 #: Numbers of attended blocks that the paper compares: Sparsefinder's few with BigBird's many.
 FEW, MANY = 2, 22
@@ -53,34 +54,26 @@ def _nats(folder: Path, evaluated: pd.DataFrame) -> Nats:
 
 
 def _measured(test: Callable[[Nats, pd.DataFrame], Finding]) -> Test:
-    """A test of the nats, and of the :func:`_seconds`, where both K of the paper were measured."""
+    """A test of the nats and of the seconds by repeat, where both K of the paper were measured."""
 
     @wraps(test)
     def on_folder(folder: Path) -> Finding:
         evaluated, timed = at_every_count(read_blocks(folder)), at_every_count(read_block_times(folder))
         if not {FEW, MANY} <= set(evaluated["count"]):
             return Finding([], [f"no block size has room for K = {FEW} and K = {MANY}"])
-        return test(_nats(folder, evaluated), _seconds(timed))
+        return test(_nats(folder, evaluated), block_seconds(timed))
 
     return on_folder
-
-
-def _seconds(timed: pd.DataFrame) -> pd.DataFrame:
-    """Seconds by block size and repeat (rows) and (method, K) (columns), means over numbers of clusters.
-
-    A table that kept no repeats has its medians as one.
-    """
-    column = "model_repeats" if "model_repeats" in timed else "model_seconds"
-    table = timed.assign(seconds=timed[column].map(repeats)).explode("seconds")
-    keys = ["block_size", "method", "count", "clusters"]
-    table = table.assign(repeat=table.groupby(keys).cumcount(), seconds=table["seconds"].astype(float))
-    return table.pivot_table(index=["block_size", "repeat"], columns=["method", "count"], values="seconds")
 
 
 def _over_sizes(what: str, ratios: pd.Series) -> Effect:
     """The mean over block sizes, as the paper's figure has it; its interval is over repeats: sizes differ by their nature."""
     sizes = ratios.index.get_level_values("block_size").nunique()
     return over_seeds(f"{what}, {sizes} block sizes", ratios.groupby("repeat").mean(), "repeat")
+
+
+def _disturbed(seconds: pd.DataFrame) -> list[str]:
+    return note_of(seconds.unstack("block_size"))
 
 
 def _better_than(rival: str, nats: Nats) -> Finding:
@@ -130,7 +123,8 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
         [
             _over_sizes(f"BigBird with {MANY} / {method} with {FEW}", rival / seconds[method, FEW])
             for method in SPARSEFINDER
-        ]
+        ],
+        _disturbed(seconds[[(name, MANY) for name in BIGBIRD] + [(name, FEW) for name in SPARSEFINDER]]),
     )
 
 
@@ -143,7 +137,8 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
         [
             _over_sizes(f"{method} / BigBird at equal K", mean[method] / mean["bigbird-softmax"])
             for method in SPARSEFINDER
-        ]
+        ],
+        _disturbed(seconds[list(mean)]),
     )
 
 
@@ -153,10 +148,12 @@ def _(folder: Path) -> Finding:
     timed = read_block_times(folder)
     if not set(SPARSEFINDER) <= set(timed["method"]):
         return Finding([], ["no block size has blocks to choose from"])
-    seconds = _seconds(timed).T.groupby("method")
+    every = block_seconds(timed)
+    seconds = every.T.groupby("method")
     full = seconds.min().T[["full", "full-kernel"]].min(axis=1)
     # More blocks take longer: the largest K that fits a size is the slowest.
     slowest = seconds.max().T
     tokens, device = timed["length"].iloc[0], timed["device"].iloc[0]
     effects = [_over_sizes(f"full / {method} at the largest K", full / slowest[method]) for method in SPARSEFINDER]
-    return Finding(effects, [f"{tokens} tokens, {device}"])
+    notes = _disturbed(every[["full", "full-kernel", *SPARSEFINDER]])
+    return Finding(effects, [f"{tokens} tokens, {device}", *notes])

@@ -70,11 +70,6 @@ def plain(what: str, value: float, n: str) -> Effect:
     return Effect(what, float(value), None, n)
 
 
-def repeats(cell: str) -> np.ndarray:
-    """Measurements of one kind that stand in one cell of a table, separated by spaces."""
-    return np.array(str(cell).split(), float)
-
-
 def over_seeds(what: str, values, over: str = "student seed") -> Effect:
     """The mean of one number per seed."""
     return effect(what, np.asarray(values, float)[None], over)

@@ -4,16 +4,21 @@ translation.
 Functions either draw into axes that they are given, or lay out and return a whole figure; ``style`` holds what all share.
 """
 
+from replication.plots.cells import fill_cells, shade_cells
 from replication.plots.curves import against_blocks, head_grid, tradeoff
-from replication.plots.factorised import draw_parts, draw_reach, factorised_heads, reach_growth, reach_legend
-from replication.plots.matrices import draw_graph, draw_mask, draw_token_graph, draw_weights, share_map
+from replication.plots.factorised import draw_parts, draw_reach, factorised_heads, reach_growth, reach_key
+from replication.plots.matrices import draw_graph, draw_mask, draw_token_graph, draw_weights, graph_key, share_map
 from replication.plots.rules import rules
 from replication.plots.selection import draw_selected, draw_threshold, draw_values, form_grid, selected_keys
-from replication.plots.style import legend_below, save, use_style
-from replication.plots.times import scaling
+from replication.plots.style import COLUMN, PAGE, PALETTE, TEXT, legend_below, powers_of_ten, save, use_style
+from replication.plots.times import scaling, times_against_blocks
 from replication.plots.translation import bleu_against_budget, cross_attention_maps
 
 __all__ = [
+    "COLUMN",
+    "PAGE",
+    "PALETTE",
+    "TEXT",
     "against_blocks",
     "bleu_against_budget",
     "cross_attention_maps",
@@ -27,16 +32,21 @@ __all__ = [
     "draw_values",
     "draw_weights",
     "factorised_heads",
+    "fill_cells",
     "form_grid",
+    "graph_key",
     "head_grid",
     "legend_below",
+    "powers_of_ten",
     "reach_growth",
-    "reach_legend",
+    "reach_key",
     "rules",
     "save",
     "scaling",
     "selected_keys",
+    "shade_cells",
     "share_map",
+    "times_against_blocks",
     "tradeoff",
     "use_style",
 ]

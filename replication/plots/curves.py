@@ -1,70 +1,93 @@
 """Scores against sparsity, blocks and windows: a curve per method, every one named."""
 
+from collections.abc import Iterable
+
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replication.plots.style import PALETTE
+from replication.plots.style import BLUE, BROWN, GREEN, GREY, INDIGO, SKY, TEXT, VERMILLION, YELLOW, legend_below
 from replication.results import BLOCK_METHODS, METHODS, front
 
-_COLORS = dict(zip(METHODS, [*PALETTE[:6], PALETTE[9], (0.25, 0.25, 0.25)], strict=True))
-_MARKERS = dict(zip(METHODS, "osD^vP*X", strict=True))
+#: Learned ones are drawn through, fixed patterns dashed: colour, marker, line.
+_STYLES = {
+    "sparsefinder-distance": (BLUE, "o", "-"),
+    "sparsefinder-kmeans": (VERMILLION, "s", "-"),
+    "sparsefinder-quantization": (YELLOW, "D", "-"),
+    "routing": (GREEN, "^", "-"),
+    "reformer": (BROWN, "v", "-"),
+    "bigbird": (INDIGO, "P", "--"),
+    "longformer": (SKY, "*", "--"),
+    "window": (GREY, "X", "--"),
+}
 # Version 1 is as near to the distance-based method as version 2 is to k-means; BigBird is BigBird.
 _BLOCK_STYLES = {
-    method: {"color": _COLORS[like], "marker": _MARKERS[like], "linestyle": line}
-    for method, like, line in (
-        ("sparsefinder-v1", "sparsefinder-distance", "-"),
-        ("sparsefinder-v2", "sparsefinder-kmeans", "-"),
-        ("bigbird", "bigbird", "-"),
-        ("bigbird-softmax", "bigbird", "--"),
-    )
+    "sparsefinder-v1": (BLUE, "o", "-"),
+    "sparsefinder-v2": (VERMILLION, "s", "-"),
+    "bigbird": (INDIGO, "P", "-"),
+    "bigbird-softmax": (INDIGO, "X", "--"),
 }
 
 
-def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float) -> None:
-    """Sparsity against a score: all points faint, each method's Pareto front as a line, gold sparsity dashed (Figs. 2, 4)."""
+def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float, lowest: float | None = None) -> None:
+    """Sparsity against a score: all points faint, each method's Pareto front as a line, gold sparsity dashed (Figs. 2, 4).
+
+    What scores less than ``lowest`` stands as a small triangle on that line, where the panel ends.
+    """
     fronts = front(points, score)
     for method in METHODS:
+        color, marker, line = _STYLES[method]
         every, best = points[points.method == method], fronts[fronts.method == method]
-        axes.scatter(
-            every.sparsity, every[score], s=4, color=_COLORS[method], alpha=0.15, linewidths=0, rasterized=True
-        )
+        axes.scatter(every.sparsity, every[score], s=3, color=color, alpha=0.2, linewidths=0)
         axes.plot(
-            best.sparsity, best[score], color=_COLORS[method], marker=_MARKERS[method], markersize=3.5,
-            markevery=max(1, len(best) // 12), linewidth=1.4, label=METHODS[method],
+            best.sparsity, best[score], line, color=color, marker=marker, markersize=4,
+            markevery=max(1, len(best) // 12), label=METHODS[method],
         )  # fmt: skip
+        if lowest is not None and len(below := best.sparsity[best[score] < lowest]):
+            axes.plot(below, [lowest] * len(below), "v", color=color, markersize=3, clip_on=False)
     # Without its number: one legend may stand for several panels.
-    axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.9, label="gold sparsity")
-    axes.set_xlabel("sparsity of the predicted graph")
+    axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.8, label="gold sparsity")
+    axes.set(xlabel="sparsity", xlim=(-0.02, 1.02))
+    if lowest is not None:
+        axes.set_ylim(bottom=lowest)
 
 
 def against_blocks(axes: Axes, points: pd.DataFrame, measure: str, full: float, x: str = "count") -> None:
     """A measure against the number of blocks, a curve per method with a point per K; the full model dotted (Figs. 7, 13).
 
-    ``points``: rows with ``method``, ``count`` and, where there are several, ``seed``. Rows of equal K are averaged, bars are
-    standard deviations over seeds. ``x`` is ``count``, that is K, or ``attended``: all blocks that are visited.
+    ``points``: rows with ``method``, ``count``, ``seed``. Rows of equal K are averaged, bars are standard deviations over
+    seeds. ``x`` is ``count``, that is K, or ``attended``: all blocks that are visited.
     """
     keys = ["method", "count"]
-    seeds = points.groupby([*keys, "seed"] if "seed" in points else keys)[measure].mean()
+    seeds = points.groupby([*keys, "seed"])[measure].mean()
     curves = seeds.groupby(keys).agg(["mean", "std"]).fillna(0.0)
     places = points.assign(place=points[x]).groupby(keys)["place"].mean()
     for method, label in BLOCK_METHODS.items():
         if method in curves.index:
             curve = curves.loc[method]
-            axes.errorbar(
-                places[method], curve["mean"], curve["std"], markersize=4, linewidth=1.4, capsize=2, label=label,
-                **_BLOCK_STYLES[method],
-            )  # fmt: skip
-    axes.axhline(full, color="black", linestyle=":", linewidth=1.0, label="full entmax")
-    axes.set_xscale("log", base=2)
+            axes.errorbar(places[method], curve["mean"], curve["std"], capsize=2, label=label, **block_line(method))
+    axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
     if x == "count":
-        counts = sorted(points["count"].unique())
-        axes.set_xticks(counts, [str(count) for count in counts])
-        axes.minorticks_off()
+        block_axis(axes, points["count"])
     else:
+        axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:.0f}")
-    axes.set_xlabel({"count": "attended blocks K", "attended": "all blocks visited"}[x])
+        axes.set_xlabel("all blocks visited")
+
+
+def block_line(method: str) -> dict[str, str]:
+    """How the line of a method that chooses blocks is drawn."""
+    return dict(zip(("color", "marker", "linestyle"), _BLOCK_STYLES[method], strict=True))
+
+
+def block_axis(axes: Axes, counts: Iterable[int]) -> None:
+    """K on a logarithmic axis, with the values that were measured."""
+    counts = sorted(set(counts))
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(counts, [str(count) for count in counts])
+    axes.minorticks_off()
+    axes.set_xlabel("attended blocks K")
 
 
 def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
@@ -74,23 +97,26 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
     """
     layers, heads = sweep["layer"].nunique(), sweep["head"].nunique()
     figure, grid = plt.subplots(
-        layers, heads, figsize=(1.5 * heads + 0.6, 1.35 * layers + 0.4), sharex=True, sharey=True, squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
+        layers, heads, figsize=(TEXT, min(9.0, 1.25 * layers + 0.8)), sharex=True, sharey=True, squeeze=False
+    )
     for (layer, head), rows in sweep.groupby(["layer", "head"]):
         axes = grid[layer, head]
         for method in METHODS:
+            color, marker, line = _STYLES[method]
             curve = rows[rows.method == method].sort_values("sparsity")
-            axes.plot(curve.sparsity, curve.recall, color=_COLORS[method], marker=_MARKERS[method], markersize=2.5,
-                      linewidth=1.0, label=METHODS[method])  # fmt: skip
-        line = gold[(gold.layer == layer) & (gold["head"] == head)]["gold_sparsity"].item()
-        axes.axvline(line, color="black", linestyle="--", linewidth=0.8, label="gold sparsity of the head")
-        axes.set_xlim(-0.03, 1.03)
-        axes.set_ylim(-0.03, 1.03)
-        axes.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=7, pad=2)
+            axes.plot(
+                curve.sparsity, curve.recall, line, color=color, marker=marker, markersize=3, label=METHODS[method]
+            )
+        own = gold[(gold.layer == layer) & (gold["head"] == head)]["gold_sparsity"].item()
+        axes.axvline(own, color="black", linestyle="--", linewidth=0.8, label="gold sparsity of the head")
+    # The panels share their axes: as far as any head's points reach.
+    axes.set(xlim=(sweep["sparsity"].min() - 0.04, 1.03), ylim=(sweep["recall"].min() - 0.04, 1.03))
+    for head, axes in enumerate(grid[0]):
+        axes.set_title(f"head {head + 1}")
+    for layer, line in enumerate(grid):
+        line[0].set_ylabel(f"layer {layer + 1}")
     for axes in grid[-1]:
-        axes.set_xlabel("sparsity", fontsize=8)
-    figure.supylabel("recall", fontsize=9)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncol=3, fontsize=8)
+        axes.set_xlabel("sparsity")
+    figure.supylabel("recall of gold edges")
+    legend_below(figure, axes)
     return figure

@@ -6,49 +6,60 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
-_LEARNED, _GOLD, _POSITION = "#f0c239", "#c0392b", "#4c9a6a"
+from replication.plots.cells import as_matrix, fill_cells, name_cells, shade_cells
+
+_MASK, LEARNED, POSITION, _GOLD = "#2b4c7e", "#f0c239", "#4c9a6a", "#c0392b"
 
 
 def draw_mask(axes: Axes, mask: np.ndarray, title: str) -> None:
     """One boolean mask ``[Q, K]``, allowed pairs dark: queries down, keys across."""
-    axes.imshow(mask, cmap=ListedColormap(["white", "#2b4c7e"]), vmin=0, vmax=1, interpolation="none")
-    axes.set(xticks=[], yticks=[])
-    axes.set_title(f"{fill(title, 20)}\n{1 - mask.mean():.0%} sparse", fontsize=8)
-    for spine in axes.spines.values():
-        spine.set_visible(True)
+    as_matrix(axes, *mask.shape)
+    fill_cells(axes, mask, _MASK)
+    axes.set_title(f"{fill(title, 15)}\n{1 - mask.mean():.0%} sparse", fontsize=6.5)
 
 
 def draw_graph(
     axes: Axes, learned: np.ndarray, position: np.ndarray, gold: np.ndarray, words: Sequence[str] | None = None
 ) -> None:
-    """A predicted graph ``[Q, K]``: position pattern green, learned part yellow, gold edges starred (Fig. 1c, 3)."""
-    picture = np.where(position, 2, np.where(learned, 1, 0))
-    axes.imshow(picture, cmap=ListedColormap(["white", _LEARNED, _POSITION]), vmin=0, vmax=2, interpolation="none")
+    """A predicted graph ``[Q, K]``: by position green, what was learned yellow, gold edges starred (Fig. 1c, 3)."""
+    as_matrix(axes, *gold.shape)
+    fill_cells(axes, learned & ~position, LEARNED)
+    fill_cells(axes, position, POSITION)
     row, column = gold.nonzero()
-    axes.scatter(column, row, marker="*", s=14, color="black", linewidths=0)
-    _name_positions(axes, words, len(gold))
+    axes.scatter(column, row, marker="*", s=9, color="black", linewidths=0)
+    if words is not None:
+        name_cells(axes, words, words)
 
 
-def draw_weights(axes: Axes, weights: np.ndarray, gold: np.ndarray, words: Sequence[str] | None = None) -> None:
-    """Attention weights ``[Q, K]`` with their nonzero cells outlined."""
-    axes.imshow(np.ma.masked_equal(weights, 0), cmap="Blues", vmin=0, vmax=1, interpolation="none")
+def draw_weights(
+    axes: Axes, weights: np.ndarray, gold: np.ndarray, words: Sequence[str] | None = None
+) -> ScalarMappable:
+    """Attention weights ``[Q, K]`` with gold edges outlined. What comes back is for a colour bar."""
+    as_matrix(axes, *gold.shape)
+    shades = shade_cells(axes, np.where(weights > 0, weights, np.nan), "Blues", (0, 1))
     row, column = gold.nonzero()
-    axes.scatter(column, row, marker="s", s=9, facecolors="none", edgecolors=_GOLD, linewidths=0.4)
-    _name_positions(axes, words, len(gold))
+    axes.scatter(column, row, marker="s", s=8, facecolors="none", edgecolors=_GOLD, linewidths=0.4)
+    if words is not None:
+        name_cells(axes, words, words)
+    return shades
 
 
-def _name_positions(axes: Axes, words: Sequence[str] | None, count: int) -> None:
-    axes.set(xlim=(-0.5, count - 0.5), ylim=(count - 0.5, -0.5))
-    if words is None:
-        axes.set(xticks=[], yticks=[])
-    else:
-        axes.set_xticks(range(count), words, rotation=90, fontsize=7)
-        axes.set_yticks(range(count), words, fontsize=7)
-        axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(True)
+def graph_key(figure: Figure, graph: bool = True, weights: bool = True, columns: int = 4) -> None:
+    """What colours and marks of :func:`draw_graph` and :func:`draw_weights` mean, under the figure."""
+    of_graph = [
+        Patch(color=LEARNED, label="predicted, learned"),
+        Patch(color=POSITION, label="predicted, by position"),
+        Line2D([], [], linestyle="", marker="*", color="black", label="gold edge"),
+    ]
+    mark = {"linestyle": "", "marker": "s", "markerfacecolor": "none", "markeredgecolor": _GOLD}
+    of_weights = [Line2D([], [], label="gold edge, over its weight", **mark)]
+    handles = [*(of_graph if graph else []), *(of_weights if weights else [])]
+    figure.legend(handles=handles, loc="outside lower center", ncol=columns)
 
 
 def draw_token_graph(
@@ -60,23 +71,28 @@ def draw_token_graph(
     """
     for row, column in zip(*edges.nonzero(), strict=True):
         both = marked[row] and marked[column]
-        axes.plot([row, column], [1, 0], color=_GOLD if both else "0.55", linewidth=1.6 if both else 0.6,
-                  alpha=0.25 + 0.75 * float(weights[row, column]), solid_capstyle="round")  # fmt: skip
+        axes.plot([row, column], [1, 0], color=_GOLD if both else "0.55", linewidth=1.4 if both else 0.5,
+                  alpha=0.25 + 0.75 * float(weights[row, column]))  # fmt: skip
     for position, word in enumerate(words):
         style = {"fontsize": 7, "ha": "center", "color": _GOLD if marked[position] else "black", "rotation": 90}
         axes.text(position, 1.04, word, va="bottom", **style)
         axes.text(position, -0.04, word, va="top", **style)
-    axes.set(xlim=(-0.6, len(words) - 0.4), ylim=(-0.05, 1.05))
+    axes.set(xlim=(-0.6, len(words) - 0.4), ylim=(-0.42, 1.42))
     axes.axis("off")
 
 
-def share_map(axes: Axes, shares: pd.DataFrame, title: str) -> None:
-    """Share (in percent) of each tag (rows) that falls in each cluster (columns)."""
-    import seaborn as sns
-
-    sns.heatmap(
-        shares * 100, ax=axes, cmap="Blues", vmin=0, vmax=100, annot=True, fmt=".0f", annot_kws={"fontsize": 6},
-        linewidths=0.3, cbar=False,
-    )  # fmt: skip
-    axes.set(title=title, xlabel="cluster", ylabel="")
-    axes.tick_params(axis="y", rotation=0)
+def share_map(axes: Axes, shares: pd.DataFrame, counts: pd.Series, title: str) -> None:
+    """Share of each tag (rows) that falls in each cluster (columns), in percent, beside how many tokens have the tag."""
+    axes.set_title(title)
+    shade_cells(axes, 100 * shares.to_numpy(), "Blues", (0, 100))
+    rows, columns = shares.shape
+    for row in range(rows):
+        for column in range(columns):
+            share = 100 * shares.iat[row, column]
+            if np.isfinite(share):
+                color = "white" if share > 60 else ".15"
+                axes.text(column, row, f"{share:.0f}", ha="center", va="center", fontsize=6.5, color=color)
+    axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), xlabel="cluster")
+    axes.set_xticks(range(columns), shares.columns)
+    axes.set_yticks(range(rows), [f"{tag} ({counts[tag]:,})" for tag in shares.index])
+    axes.tick_params(length=0)

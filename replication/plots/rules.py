@@ -3,20 +3,20 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
-from replication.plots.style import PALETTE
+from replication.plots.style import BLUE, BROWN, GREEN, GREY, INDIGO, SKY, VERMILLION, YELLOW
 from replication.results import RULES, front
 
 #: Sparsefinder's are drawn through, the rivals' dashed, the oracle's dotted.
 _STYLES = {
-    "oracle": (":", "", (0.25, 0.25, 0.25)),
-    "sparsefinder-distance": ("-", "o", PALETTE[0]),
-    "sparsefinder-kmeans": ("-", "s", PALETTE[1]),
-    "sparsefinder-v2": ("-", "D", PALETTE[2]),
-    "gate": ("--", "^", PALETTE[3]),
-    "quest": ("--", "v", PALETTE[4]),
-    "xattention": ("--", "P", PALETTE[5]),
-    "vertical-slash": ("--", "*", PALETTE[9]),
-    "streaming-llm": ("--", "X", PALETTE[7]),
+    "oracle": (":", "", "black"),
+    "sparsefinder-distance": ("-", "o", BLUE),
+    "sparsefinder-kmeans": ("-", "s", VERMILLION),
+    "sparsefinder-v2": ("-", "D", YELLOW),
+    "gate": ("--", "^", GREEN),
+    "quest": ("--", "v", BROWN),
+    "xattention": ("--", "P", INDIGO),
+    "vertical-slash": ("--", "*", SKY),
+    "streaming-llm": ("--", "X", GREY),
 }
 
 
@@ -30,7 +30,7 @@ def rules(axes: Axes, points: pd.DataFrame, measure: str, x: str = "sparsity") -
     for method, (line, marker, color) in _STYLES.items():
         curve = fronts[fronts["method"] == method]
         if len(curve):
-            axes.plot(curve[x], curve[measure], line, marker=marker, markersize=4, color=color, label=RULES[method])
+            axes.plot(curve[x], curve[measure], line, marker=marker, color=color, label=RULES[method])
     tuned = points[points["method"] == "sparsified"].assign(visited=lambda table: 1 - table["sparsity"])
     if len(tuned):
-        axes.plot(tuned[x], tuned[measure], "*", color="black", markersize=9, label="each head tuned")
+        axes.plot(tuned[x], tuned[measure], "*", color="black", markersize=8, label="each head tuned")

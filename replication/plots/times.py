@@ -1,53 +1,85 @@
-"""What attention costs: seconds and memory against the number of tokens."""
+"""What attention costs: seconds and memory against the number of tokens, seconds against the number of blocks."""
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from replication.plots.style import PALETTE
+from replication.plots.curves import block_axis, block_line
+from replication.plots.style import BROWN, TEXT, VERMILLION, YELLOW, legend_below, powers_of_ten
+from replication.results import BLOCK_METHODS
+from replication.timing.repeats import block_seconds, is_disturbed, summary
+from replication.timing.scaling import measurable
 
 #: Attentions that are timed, as the scaling figure names and draws them; block-sparse ones have a colour per density.
 _ATTENTIONS = {
     "block-sparse": ("block-sparse entmax", None, "o-"),
     "flex": ("softmax on the same blocks (FlexAttention)", None, "x:"),
     "dense-entmax": ("dense entmax", "black", "s-"),
-    "adasplash": ("dense entmax (AdaSplash)", PALETTE[1], "D-"),
-    "sdpa": ("dense softmax (PyTorch SDPA)", PALETTE[3], "^-"),
-    "predictor": ("predicting the blocks", PALETTE[2], "P--"),
+    "adasplash": ("dense entmax (AdaSplash)", YELLOW, "D-"),
+    "sdpa": ("dense softmax (PyTorch SDPA)", VERMILLION, "^-"),
+    "predictor": ("predicting the blocks", BROWN, "P--"),
 }
 
 
 def scaling(table: pd.DataFrame, break_evens: pd.DataFrame) -> Figure:
     """Time and memory of one pass against n, and the density up to which block-sparse attention is the faster one.
 
+    Bands are quartiles over repeats, hollow marks timings that were disturbed; memory is drawn where it can be told.
+
     ``table``: rows of :func:`replication.timing.scaling.measure` of one pass; ``break_evens``: those of that pass.
     """
     import seaborn as sns
 
-    figure, grid = plt.subplots(1, 3, figsize=(9.6, 3.1), layout="constrained")
+    figure, grid = plt.subplots(1, 3, figsize=(TEXT, 3.0))
     densities = sorted(table.density.dropna().unique())
     shades = dict(zip(densities, sns.color_palette("crest", len(densities)), strict=True))
     for name, (label, color, line) in _ATTENTIONS.items():
         for density, curve in table[table.what == name].groupby("density", dropna=False):
-            style = {"color": color or shades[density], "markersize": 3.5, "linewidth": 1.3}
+            style = {"color": color or shades[density], "markersize": 3.5}
             style["label"] = label if color else f"{label}, {density:.0%}"
             grid[0].plot(curve.n, curve.seconds, line, **style)
-            grid[1].plot(curve.n, curve.bytes / 2**20, line, **style)
+            grid[0].fill_between(curve.n, curve.lower, curve.upper, color=style["color"], alpha=0.25, linewidth=0)
+            disturbed = curve[is_disturbed(curve)]
+            grid[0].plot(
+                disturbed.n, disturbed.seconds, line[0], color=style["color"], markersize=3.5, markerfacecolor="white"
+            )
+            grid[1].plot(curve.n, measurable(curve) / 2**20, line, **style)
         for predicted, curve in break_evens[break_evens.peer == name].groupby("predicted"):
-            style = {"markersize": 3.5, "linewidth": 1.3, "fillstyle": "none" if predicted else "full"}
+            style = {"markersize": 3.5, "fillstyle": "none" if predicted else "full"}
             grid[2].plot(curve.n, curve.density, line, color=color or "0.5", **style)
     lengths = sorted(table.n.unique())
     for axes, title in zip(grid, ("seconds", "peak memory, MiB", "visited share that breaks even"), strict=True):
         axes.set_xscale("log")
         axes.set_xticks(lengths, [str(n) if n < 1024 else f"{n / 1024:g}k" for n in lengths])
         axes.minorticks_off()
-        axes.set_title(title, fontsize=9)
-        axes.set_xlabel("tokens n")
+        axes.set(title=title, xlabel="tokens n")
     for axes in grid[:2]:
         axes.set_yscale("log")
+        powers_of_ten(axes.yaxis)
     grid[2].set(ylim=(0, 1.05), xlim=grid[0].get_xlim())
     grid[2].yaxis.set_major_formatter(PercentFormatter(1.0))
-    handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncol=3, fontsize=8)
+    legend_below(figure, grid[0], columns=2)
     return figure
+
+
+def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
+    """Milliseconds per sequence against K, medians over repeats with bars to their quartiles (Figs. 7, 13).
+
+    Hollow marks are timings that were disturbed; the dotted line is the faster of the two full models. ``timed``: rows of
+    :func:`replication.results.read_block_times`; of several block sizes, each repeat counts with its mean over them.
+    """
+    seconds = 1000 * block_seconds(timed).groupby("repeat").mean()
+    for method, label in BLOCK_METHODS.items():
+        if method in seconds:
+            found = summary(seconds[method])
+            bars = [found["seconds"] - found["lower"], found["upper"] - found["seconds"]]
+            style = block_line(method)
+            axes.errorbar(found.index, found["seconds"], bars, capsize=2, label=label, **style)
+            hollow = found[found["disturbed"]]
+            axes.plot(hollow.index, hollow["seconds"], **style | {"linestyle": "", "markerfacecolor": "white"})
+    full = seconds[[name for name in ("full", "full-kernel") if name in seconds]].median().min()
+    axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
+    block_axis(axes, timed[timed["method"].isin(BLOCK_METHODS)]["count"])
+    axes.set_ylim(bottom=0)

@@ -8,9 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replication.plots.style import PALETTE
-
-_TOP_K, _FULL = PALETTE[1], PALETTE[0]
+from replication.plots.cells import as_matrix, name_cells, shade_cells
+from replication.plots.style import BLUE, PAGE, TEXT, VERMILLION
 
 
 def bleu_against_budget(axes: Axes, forms: pd.DataFrame, form: str = "Top-k") -> None:
@@ -19,11 +18,14 @@ def bleu_against_budget(axes: Axes, forms: pd.DataFrame, form: str = "Top-k") ->
     ``forms`` are rows of ``replication.results.as_trained``. The band is the range of full attention's seeds.
     """
     full, points = forms[forms["form"] == "Full"]["bleu"], forms[forms["form"] == form]
-    axes.axhspan(full.min(), full.max(), color=_FULL, alpha=0.2, linewidth=0)
-    axes.axhline(full.mean(), color=_FULL, linestyle="--", linewidth=1.2, label=f"Full (seeds: {len(full)})")
-    axes.scatter(points["budget"], points["bleu"], color=_TOP_K, s=12, alpha=0.6, linewidths=0)
+    axes.axhspan(full.min(), full.max(), color=BLUE, alpha=0.2, linewidth=0)
+    label = f"Full, mean and range of {len(full)} seeds" if len(full) > 1 else "Full"
+    axes.axhline(full.mean(), color=BLUE, linestyle="--", label=label)
+    axes.scatter(points["budget"], points["bleu"], color=VERMILLION, s=12, alpha=0.6, linewidths=0)
     means = points.groupby("budget")["bleu"].mean()
-    axes.plot(means.index, means, "o-", color=_TOP_K, linewidth=1.4, markersize=5, label=f"{form}, mean over seeds")
+    seeds = points["seed"].nunique()
+    label = f"{form}, mean where there are several" if seeds > 1 else form
+    axes.plot(means.index, means, "o-", color=VERMILLION, label=label)
     axes.set_xscale("log", base=2)
     axes.set_xticks(means.index, [f"{budget:.0f}" for budget in means.index])
     axes.minorticks_off()
@@ -35,18 +37,18 @@ def cross_attention_maps(
 ) -> Figure:
     """Weights ``[T, S]`` by (row of panels, column of panels): target words down, source words across."""
     rows, columns = (list(dict.fromkeys(names)) for names in zip(*maps, strict=True))
-    size = (0.26 * len(source) * len(columns) + 2, 0.26 * len(target) * len(rows) + 2)
+    cell = (TEXT - 1.4) / (len(source) * len(columns))
+    height = min(PAGE, len(rows) * (cell * len(target) + 0.2) + 0.8)
     figure, grid = plt.subplots(
-        len(rows), len(columns), figsize=size, sharex=True, sharey=True, layout="constrained", squeeze=False
+        len(rows), len(columns), figsize=(TEXT, height), sharex=True, sharey=True, squeeze=False
     )
     for (row, column), weights in maps.items():
         axes = grid[rows.index(row), columns.index(column)]
-        image = axes.imshow(np.ma.masked_equal(weights, 0), cmap="Blues", vmin=0, vmax=1, interpolation="none")
-        axes.set_title(f"{column}: {row}", fontsize=9)
-        axes.set_xticks(range(len(source)), source, rotation=90, fontsize=8)
-        axes.set_yticks(range(len(target)), target, fontsize=8)
-        axes.tick_params(length=0)
-        for spine in axes.spines.values():
-            spine.set_visible(True)
-    figure.colorbar(image, ax=grid, shrink=0.5, label="attention weight, mean over heads")
+        as_matrix(axes, *weights.shape)
+        shades = shade_cells(axes, np.where(weights > 0, weights, np.nan), "Blues", (0, 1))
+        axes.set_title(f"{column}: {row}")
+        name_cells(axes, source, target, size=6.5)
+    figure.supxlabel("source")
+    figure.supylabel("target")
+    figure.colorbar(shades, ax=grid, shrink=0.6, aspect=30, label="attention weight, mean over heads")
     return figure

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from replication.timing.clock import median_seconds, peak_bytes, run
+from replication.timing.clock import peak_bytes, repeated_seconds, run
 from replication.timing.contenders import BLOCK_SPARSE, Predict, Problem, contender, peers
+from replication.timing.repeats import summary
 
 FORWARD, BOTH = "forward", "forward+backward"
 #: The name under which the table lists the prediction of blocks.
@@ -36,7 +37,7 @@ def measure(
         out, as is a peer that would not fit into memory.
     heads, dimension, block : int
     repeats : int
-        Runs of which the median is taken, after one that does not count.
+        Runs of which the median and the quartiles are taken, after one that does not count.
     predict : callable, optional
         From q and k to a :class:`~sparselib.kernels.BlockMask`, to be measured too; picklable, if on a CPU.
 
@@ -44,7 +45,7 @@ def measure(
     -------
     DataFrame
         A row for each ``n``, ``density`` (1 for attention without blocks, NaN for the predictor), ``what`` and ``pass``:
-        ``seconds``, ``bytes``, and on what: ``device``, ``threads``, ``torch``.
+        ``seconds, lower, upper``, ``bytes``, and on what: ``device``, ``threads``, ``torch``.
 
     Raises
     ------
@@ -85,13 +86,19 @@ def _measured(problems: dict[tuple[str, float, str], Problem], repeats: int, pre
         if (name, density) not in attends:
             attends[name, density] = (lambda q, k, v: predict(q, k)) if predict else contender(name, problem)
     runs = {key: lambda key=key: run(attends[key[:2]], inputs, backward=key[2] == BOTH) for key in problems}
-    seconds = median_seconds(runs, repeats, first.device)
+    seconds = repeated_seconds(runs, repeats, first.device)
     rows = [
-        {"n": problem.length, "density": density, "what": name, "pass": which, "seconds": seconds[name, density, which],
+        {"n": problem.length, "density": density, "what": name, "pass": which,
+         **summary(pd.DataFrame({"all": seconds[name, density, which]})).drop(columns="disturbed").loc["all"],
          "bytes": peak_bytes(name, problem, which == BOTH, predict)}
         for (name, density, which), problem in problems.items()
     ]  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def measurable(table: pd.DataFrame) -> pd.Series:
+    """``bytes``, NaN where they are too few to be told: a CPU process' resident memory is known to 2 MiB or so."""
+    return table["bytes"].where((table["device"] != "cpu") | (table["bytes"] >= 2 * 2**20))
 
 
 def exponent(n: Sequence[float], values: Sequence[float]) -> float:
@@ -109,11 +116,12 @@ def exponent(n: Sequence[float], values: Sequence[float]) -> float:
 def exponents(table: pd.DataFrame, shortest: int = 0) -> pd.DataFrame:
     """Exponents of time and memory, a row per curve: ``what``, ``density``, ``pass``, ``seconds``, ``bytes``.
 
-    Only lengths from ``shortest`` on count: below, fixed costs hide the growth.
+    Only lengths from ``shortest`` on count: below, fixed costs hide the growth. So do bytes that are :func:`measurable`.
     """
+    told = table.assign(bytes=measurable(table))
     rows = [
         {**dict(zip(CURVE, curve, strict=True)), **{name: exponent(points.n, points[name]) for name in ("seconds", "bytes")}}
-        for curve, points in table[table.n >= shortest].groupby(CURVE, dropna=False, sort=False)
+        for curve, points in told[told.n >= shortest].groupby(CURVE, dropna=False, sort=False)
     ]  # fmt: skip
     return pd.DataFrame(rows)
 

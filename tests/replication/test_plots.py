@@ -1,12 +1,18 @@
 """What figures compute before they draw."""
 
+from itertools import combinations
+
+import colorspacious
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
-import seaborn as sns
-from matplotlib.colors import to_rgba
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.patches import Rectangle
 
 from replication import plots
+from replication.plots import matrices
 from replication.plots.style import PALETTE
 from sparselib import masks
 
@@ -17,18 +23,69 @@ def _closed():
     plt.close("all")
 
 
-def test_the_style_is_seaborns():
-    with plt.rc_context():
-        plt.rcdefaults()
-        plots.use_style()
-        found = dict(plt.rcParams)
-    theme = {**sns.plotting_context("paper"), **sns.axes_style("ticks")}
-    # Ours are the two spines that no figure has; rocket is seaborn's own map of colours, and every picture names its map.
-    ours = {"axes.spines.right", "axes.spines.top", "image.cmap"}
-    for key in theme.keys() - ours:
-        assert found[key] == (pytest.approx(theme[key]) if isinstance(theme[key], float) else theme[key]), key
-    assert found["axes.prop_cycle"].by_key()["color"] == sns.color_palette("deep").as_hex()
-    assert list(sns.color_palette("colorblind")) == PALETTE
+def seen(color: str, eye: str | None) -> np.ndarray:
+    """A colour as an eye sees it, in a space where distances are those that people see (CAM02-UCS)."""
+    rgb = np.array(to_rgb(color))
+    if eye is not None:
+        blind = {"name": "sRGB1+CVD", "cvd_type": eye, "severity": 100}
+        rgb = np.clip(colorspacious.cspace_convert(rgb, blind, "sRGB1"), 0, 1)
+    return colorspacious.cspace_convert(rgb, "sRGB1", "CAM02-UCS")
+
+
+@pytest.mark.parametrize("eye", [None, "deuteranomaly", "protanomaly"])
+def test_every_eye_tells_colours_of_lines_and_of_cells_apart(eye):
+    for colors in (PALETTE, [matrices.LEARNED, matrices.POSITION, "white", "black"]):
+        apart = {pair: np.linalg.norm(seen(pair[0], eye) - seen(pair[1], eye)) for pair in combinations(colors, 2)}
+        assert min(apart.values()) > 15, min(apart, key=apart.get)
+    # White paper swallows none of them.
+    assert max(seen(color, eye)[0] for color in PALETTE) < 85
+
+
+def test_a_figure_of_another_size_is_not_saved(tmp_path):
+    for size in ((6.0, 2.0), (plots.TEXT, plots.PAGE + 1)):
+        with pytest.raises(ValueError, match=r"wide: .* inches; 6.3 or 3.03 wide and at most 9.4 high expected"):
+            plots.save(plt.figure(figsize=size), tmp_path, "wide")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cells_are_filled_where_they_are_true_and_shaded_by_their_value():
+    _, axes = plt.subplots()
+    cells = np.random.default_rng(0).random((7, 9)) < 0.5
+    plots.fill_cells(axes, cells, "black")
+    (shape,) = axes.patches
+    inside = [[shape.get_path().contains_point((j, i)) for j in range(9)] for i in range(7)]
+    assert np.array_equal(inside, cells)
+    values = np.array([[0.0, 0.5, np.nan], [1.0, 0.5, 0.0]])
+    shades = plots.shade_cells(axes, values, "Blues", (0, 1))
+    for shape in axes.patches[1:]:
+        mine = [values[i, j] for i in range(2) for j in range(3) if shape.get_path().contains_point((j, i))]
+        assert len(set(mine)) == 1
+        assert to_rgba(shades.to_rgba(mine[0]))[:3] == pytest.approx(shape.get_facecolor()[:3], abs=0.01)
+    # A closed path for each of the five cells that are no NaN.
+    assert sum(len(shape.get_path().vertices) for shape in axes.patches[1:]) == 5 * 5
+
+
+def test_what_scores_too_little_to_be_drawn_stands_at_the_edge():
+    points = pd.DataFrame({"method": "window", "sparsity": [0.1, 0.5, 0.9], "score": [3.0, 2.0, 0.5]})
+    _, axes = plt.subplots()
+    plots.tradeoff(axes, points, "score", 0.95, lowest=1.0)
+    edge = [line for line in axes.lines if line.get_marker() == "v" and len(line.get_xdata())]
+    assert [line.get_xydata().tolist() for line in edge] == [[[0.9, 1.0]]]
+    assert axes.get_ylim()[0] == 1.0
+
+
+def test_times_are_medians_with_quartiles_and_hollow_where_something_disturbed_them():
+    rows = [("full", 16, "5 5 5"), ("full-kernel", 16, "4 4 4"), ("bigbird", 2, "1 1 1.1"), ("bigbird", 4, "1 2 9")]
+    timed = pd.DataFrame(rows, columns=["method", "count", "model_repeats"]).assign(block_size=8, clusters=0)
+    _, axes = plt.subplots()
+    plots.times_against_blocks(axes, timed)
+    median, hollow, full = (line for line in axes.lines if line.get_linestyle() != "None" or len(line.get_xdata()) == 1)
+    assert median.get_xydata().tolist() == [[2, 1000], [4, 2000]]
+    assert hollow.get_xydata().tolist() == [[4, 2000]]
+    assert hollow.get_markerfacecolor() == "white"
+    assert full.get_ydata()[0] == 4000
+    (bars,) = [found for found in axes.collections if isinstance(found, LineCollection)]
+    assert bars.get_segments()[1].tolist() == [[4, 1500], [4, 5500]]
 
 
 @pytest.mark.parametrize("parts", [masks.strided_parts(3), masks.fixed_parts(3, 1)], ids=["strided", "fixed"])
@@ -38,9 +95,15 @@ def test_a_head_is_drawn_in_the_colours_of_its_own_parts(parts):
     figure = plots.factorised_heads(first, second, 8, ways)
     heads = figure.axes[1:]
     assert len(heads) == 4
-    filled = [(axes.images[0].get_array() == 2).sum() for axes in heads]
-    squares = [len(axes.patches) for axes in heads]
-    assert filled == [first.sum(), 0, first.sum(), first.sum()]
+    blue = [
+        [shape for shape in axes.patches if to_rgba(shape.get_facecolor()) == to_rgba(PALETTE[0])] for axes in heads
+    ]
+    filled = [
+        [shape.get_path().contains_point((j, i)) for shape in shapes for i in range(9) for j in range(9)]
+        for shapes in blue
+    ]
+    squares = [sum(isinstance(shape, Rectangle) for shape in axes.patches) for axes in heads]
+    assert filled == [first.ravel().tolist(), [], first.ravel().tolist(), first.ravel().tolist()]
     assert squares == [0, second.sum(), second.sum(), 0]
 
 

@@ -15,6 +15,7 @@ rule figure:
     input:
         code=lambda wildcards: notebook_closure(notebook(wildcards.figure)),
         notebook=lambda wildcards: notebook(wildcards.figure),
+        style="replication/plots/print.mplstyle",
         data=lambda wildcards: FIGURES[wildcards.figure],
     output:
         notebook=f"{RESULTS}/notebooks/{{figure}}.ipynb",

@@ -17,9 +17,10 @@ from replication.stages import app
 from replication.timing import clock as timing
 from replication.timing import contenders, scaling
 from replication.timing.contenders import Problem
+from replication.timing.repeats import note_of, summary
 from sparselib.kernels import BlockMask
 
-COLUMNS = ["n", "density", "what", "pass", "seconds", "bytes", "device", "threads", "torch"]
+COLUMNS = ["n", "density", "what", "pass", "seconds", "lower", "upper", "bytes", "device", "threads", "torch"]
 SIZES = {"heads": 1, "dimension": 8, "block": 16}
 SMALL = {"lengths": [16, 64], "densities": [0.25, 1.0], **SIZES, "repeats": 1}
 
@@ -34,12 +35,12 @@ def diagonal(q, k) -> BlockMask:
 
 
 def synthetic(lengths=(512, 1024, 2048), densities=(0.1, 0.5, 1.0)) -> pd.DataFrame:
-    """Dense attention takes n² · 1e-8 seconds, block-sparse three times its density of that and holds 100 n bytes."""
+    """Dense attention takes n² · 1e-8 seconds, block-sparse three times its density of that and holds 100 n kB."""
     rows = []
     for n in lengths:
-        rows += [(n, 1.0, "dense-entmax", "forward", 1e-8 * n**2, 4.0 * n**2)]
-        rows += [(n, density, "block-sparse", "forward", 3e-8 * density * n**2, 100.0 * n) for density in densities]
-    return pd.DataFrame(rows, columns=COLUMNS[:6])
+        rows += [(n, 1.0, "dense-entmax", "forward", 1e-8 * n**2, 4e3 * n**2)]
+        rows += [(n, density, "block-sparse", "forward", 3e-8 * density * n**2, 1e5 * n) for density in densities]
+    return pd.DataFrame(rows, columns=["n", "density", "what", "pass", "seconds", "bytes"]).assign(device="cpu")
 
 
 @pytest.mark.parametrize("power", [0, 1, 1.5, 2])
@@ -72,6 +73,22 @@ def test_exponents_are_fitted_per_curve_from_the_shortest_length_on():
     assert scaling.exponents(table).seconds.max() < 1
 
 
+def test_memory_that_a_cpu_cannot_tell_does_not_count():
+    table = synthetic(lengths=(512, 1024, 2048, 4096), densities=(0.5,))
+    table.loc[(table.what == "block-sparse") & (table.n == 512), "bytes"] = 1e6  # would be nonsense in a fit
+    found = scaling.exponents(table).set_index("what").bytes
+    assert found["block-sparse"] == pytest.approx(1)
+    assert scaling.measurable(table).isna().sum() == 1
+    assert scaling.measurable(table.assign(device="cuda")).notna().all()
+
+
+def test_quartiles_that_are_wide_are_disturbed():
+    seconds = pd.DataFrame({"steady": [1.0, 1.1, 1.2], "wide": [1.0, 1.1, 2.0], "slow": [10.0, 11.0, 12.0]})
+    assert summary(seconds)["disturbed"].to_dict() == {"steady": False, "wide": True, "slow": False}
+    assert note_of(seconds) == ["1 of 3 timings disturbed: quartiles more than 25% of the median apart"]
+    assert note_of(seconds[["steady", "slow"]]) == []
+
+
 @pytest.mark.parametrize(
     ("seconds", "peer", "expected"),
     [
@@ -99,7 +116,7 @@ def test_break_evens_of_a_table():
 def test_the_time_of_the_prediction_counts():
     """It takes a tenth of dense attention: so the blocks may cost nine tenths."""
     table = synthetic()
-    predictor = [(n, math.nan, scaling.PREDICTOR, "forward", 1e-9 * n**2, 0.0) for n in (512, 1024, 2048)]
+    predictor = [(n, math.nan, scaling.PREDICTOR, "forward", 1e-9 * n**2, 0.0, "cpu") for n in (512, 1024, 2048)]
     table = pd.concat([table, pd.DataFrame(predictor, columns=table.columns)], ignore_index=True)
     found = scaling.break_evens(table).set_index(["n", "predicted"]).density
     assert found[512, False] == pytest.approx(1 / 3)
@@ -140,7 +157,9 @@ def test_the_figure_draws_every_curve(measured):
     table = measured[measured["pass"] == scaling.FORWARD]
     figure = plots.scaling(table, scaling.break_evens(measured).query("`pass` == 'forward'"))
     time, memory, even = figure.axes
-    assert len(time.lines) == len(memory.lines) == 5
+    named = [[line for line in axes.lines if not line.get_label().startswith("_")] for axes in (time, memory)]
+    assert [len(lines) for lines in named] == [5, 5]
+    assert len(time.collections) == 5  # bands between quartiles
     assert len(even.lines) == 4  # two peers, with the prediction and without
     plt.close(figure)
 
