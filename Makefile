@@ -18,11 +18,7 @@ env: .venv/installed
 
 results: env
 	snakemake --cores $(CORES) --quiet reason
-	@$(MAKE) --no-print-directory results/demo/report.html
 	@printf '%s\n' "report   results/demo/report.html" "figures  results/demo/figures/" "claims   results/demo/claims.csv"
-
-results/demo/report.html: $(wildcard results/demo/claims.csv results/demo/figures/*.svg results/demo/figures/*/*.svg)
-	snakemake --cores 1 --quiet all --report $@
 
 # All models from nothing, and whether they are those that are shipped; on another processor rounding may differ.
 retrain: env

@@ -29,7 +29,7 @@ SECTIONS = "masked_lm translation char_lm forms normalizer_speed scaling retrofi
 for name in [
     *["common", "factorised", "students"],
     *(section for section in SECTIONS.split() if section in config),
-    *["checkpoints", "claims", "notebooks", "archive"],
+    *["checkpoints", "claims", "notebooks", "report", "archive"],
 ]:
 
     include: f"workflow/rules/{name}.smk"
@@ -41,5 +41,6 @@ rule all:
         NOTEBOOKS,
         PICTURES,
         f"{RESULTS}/claims.csv",
+        f"{RESULTS}/report.html",
     message:
         "All notebooks have run"

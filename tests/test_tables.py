@@ -4,6 +4,7 @@ import csv
 import importlib.util
 import statistics
 
+import pandas as pd
 import pytest
 
 from replication.paths import ROOT
@@ -71,7 +72,7 @@ def test_every_table_stands_in_some_text():
 )
 def test_a_verdict_comes_with_what_it_stands_on(line, expected):
     premise = "n >= 512 (128); bleu >= 25 (40.2 in b); m <= 0.5 (0.7 in a); k <= 2 (2)"
-    assert claims.verdict({"effect": "1.2345", "premise": premise, **line}) == expected
+    assert claims.verdict(pd.Series({"effect": "1.2345", "premise": premise, **line})) == expected
 
 
 def world(root, demo: str):

@@ -22,22 +22,15 @@ def ledgers(root: Path, profile: str) -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(path, keep_default_na=False) for name, path in paths.items()}
 
 
-def side_by_side(claims: pd.DataFrame, runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Verdict and effect of every claim in every run, empty where it is untested; the claim links to its notebook."""
-    linked = [f"[{row.statement}]({row.notebook}.ipynb)" for row in claims.itertuples()]
-    table = pd.DataFrame({"paper": claims["paper"], "claim": linked}).set_index(claims["id"])
-    for name, run in runs.items():
-        # A stored run may be older than a claim.
-        known = run.set_index("id").reindex(claims["id"]).fillna({"verdict": UNTESTED})
-        table[name] = [_cell(row) for row in known.itertuples()]
-    return table
+def known(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
+    """A run's ledger in the order of the claims; those that it does not know, as an old run may not, are untested."""
+    table = run.set_index("id").reindex(claims["id"]).reset_index()
+    return table.fillna(
+        {"verdict": UNTESTED, "interval": ""} | {name: "" for name in ("n", "premise") if name in table}
+    )
 
 
 def counts(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """How many claims of each run have which verdict."""
     found = pd.DataFrame({name: run["verdict"].value_counts() for name, run in runs.items()})
     return found.fillna(0).astype(int).T
-
-
-def _cell(row) -> str:
-    return "" if row.verdict == UNTESTED else f"{row.verdict} ({float(row.effect):.3g})"

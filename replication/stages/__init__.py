@@ -48,6 +48,7 @@ STAGES = (
     "ship",
     "weights",
     "compare_weights",
+    "report",
     "archive",
     "replay",
 )

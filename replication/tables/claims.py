@@ -1,9 +1,8 @@
 """What the runs in ``reported`` say of the papers' claims, from their ledgers."""
 
-import re
-
 import pandas as pd
 
+from replication.claims.overview import effect, needed, unmet
 from replication.paths import ROOT
 from replication.tables.markers import markdown
 
@@ -99,8 +98,7 @@ def judged(run: str, prefixes: tuple[str, ...]) -> str:
     rows = []
     for _, row in ledger(run).iterrows():
         if row["id"].startswith(prefixes) and row["numbers"] != "not measured here":
-            effect = f"{row['measure']}: {needed(row)}"
-            rows.append([row["statement"], verdict(row), effect, row["n"]])
+            rows.append([row["statement"], verdict(row), f"{row['measure']}: {needed(row)}", row["n"]])
     return markdown(["claim", "verdict, effect (95 % interval)", "the effect has to be", "over"], rows)
 
 
@@ -108,28 +106,9 @@ def verdict(row: pd.Series) -> str:
     """Verdict and effect of a line of a ledger, with the interval; the premises not met, or what is missing."""
     if row["verdict"] == "untested":
         return f"untested: {row['numbers']}".removesuffix(": ")
-    ends = [f"{float(end):.3g}" for end in row["interval"].split(" to ") if end]
-    interval = f" ({' to '.join(ends)})" if ends else ""
-    effect = f"{float(row['effect']):.3g}{interval}"
     if row["verdict"] == "not comparable":
-        return f"not comparable, {effect}: {'; '.join(unmet(row['premise']))}"
-    return f"**{row['verdict']}**, {effect}"
-
-
-def needed(row: pd.Series) -> str:
-    """What the effect has to be for the claim to hold."""
-    sign = {"<=": "at most", ">=": "at least"}[row["relation"]]
-    return f"{sign} {float(row['threshold']):g} {row['unit']}".strip()
-
-
-def unmet(premise: str) -> list[str]:
-    """The parts of a premise whose number, in brackets, is on the wrong side."""
-    parts = re.findall(r"((\w+) (>=|<=) ([\d.e+-]+) \(([\d.e+-]+)[^)]*\))", premise)
-    return [
-        whole
-        for whole, _, relation, bound, found in parts
-        if not (float(found) >= float(bound) if relation == ">=" else float(found) <= float(bound))
-    ]
+        return f"not comparable, {effect(row)}: {'; '.join(unmet(row['premise']))}"
+    return f"**{row['verdict']}**, {effect(row)}"
 
 
 def masked_lm() -> str:

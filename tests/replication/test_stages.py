@@ -287,6 +287,7 @@ MISSING = {
     "fit-blocks": {**LAYER, "settings": {"dimension": 3}, "block_size": 2, "blocks": BLOCKS, "points": 10},
     "claims": {"published": "nowhere", "results": "r"},
     "printed": {"published": "nowhere"},
+    "report": {"results": "nowhere"},
     "archive": {"results": "r", "file": "nowhere"},
     "replay": {"archive": "nowhere"},
     "parallel-corpus": {"source": {"source": "folder", "path": "nowhere"}, "split": "train", "language": "en"},

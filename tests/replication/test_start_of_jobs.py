@@ -22,7 +22,7 @@ WITH_TRANSFORMERS = {"accelerate", "scipy.optimize"}
         ),
         (("translation.speed",), {"transformers", *WITH_TRANSFORMERS}),
         (("checkpoints",), {"fairseq", "pandas", "torch", "transformers"}),
-        (("claims",), {"fairseq", "torch", "transformers", *WITH_TRANSFORMERS}),
+        (("claims", "report"), {"fairseq", "torch", "transformers", *WITH_TRANSFORMERS}),
         (("stages",), {"fairseq", "numpy", "pandas", "torch", "transformers", *WITH_TRANSFORMERS}),
     ],
 )

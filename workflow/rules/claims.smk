@@ -26,11 +26,7 @@ rule claims:
         configuration=rules.configuration.output,
         data=MEASURED,
     output:
-        report(
-            f"{RESULTS}/claims.csv",
-            caption="../report/claims.rst",
-            category="Claims",
-        ),
+        f"{RESULTS}/claims.csv",
     log:
         f"{RESULTS}/logs/claims.log",
     resources:

@@ -63,11 +63,7 @@ rule perplexity:
             ),
         ],
     output:
-        report(
-            f"{MASKED_LM}/perplexity.csv",
-            caption="../report/perplexity.rst",
-            category="Tables",
-        ),
+        f"{MASKED_LM}/perplexity.csv",
     log:
         f"{RESULTS}/logs/masked_lm/perplexity.log",
     threads: HALF

@@ -98,7 +98,7 @@ rule normalizer_speed:
         models=SPEED_MODELS,
         references=f"{SPEED_AT}/corpus/test.{SPEED_TO}",
     output:
-        table=report(SPEED_TABLE, caption="../report/speed.rst", category="Tables"),
+        table=SPEED_TABLE,
         run=f"{SPEED_AT}/speed.json",
     log:
         f"{SPEED_LOGS}/speed.log",

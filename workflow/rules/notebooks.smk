@@ -19,12 +19,7 @@ rule figure:
         data=lambda wildcards: FIGURES[wildcards.figure],
     output:
         notebook=f"{RESULTS}/notebooks/{{figure}}.ipynb",
-        picture=report(
-            f"{RESULTS}/figures/{{figure}}.svg",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"figure": "{figure}"},
-        ),
+        picture=f"{RESULTS}/figures/{{figure}}.svg",
         print=f"{RESULTS}/figures/{{figure}}.pdf",
     log:
         f"{RESULTS}/logs/notebooks/{{figure}}.log",

@@ -232,9 +232,7 @@ rule bleu:
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
     output:
-        table=report(
-            f"{PAIR}/bleu.csv", caption="../report/bleu.rst", category="Tables"
-        ),
+        table=f"{PAIR}/bleu.csv",
         hypotheses=f"{PAIR}/hypotheses.txt",
     log:
         f"{MT_LOGS}/bleu.log",

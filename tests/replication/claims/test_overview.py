@@ -1,0 +1,63 @@
+"""The ledger at a glance."""
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from worlds import ALL_CLAIMS
+
+from replication.claims.overview import bar, effect, markdown, overview, places, unmet
+
+FINITE = st.floats(-1e6, 1e6)
+
+
+def judged(verdict="holds", effect=0.5, interval="0.2 to 0.8", **more) -> pd.Series:
+    return pd.Series({"verdict": verdict, "effect": effect, "interval": interval, "n": "3 seeds", "premise": ""} | more)
+
+
+@pytest.fixture
+def run() -> pd.DataFrame:
+    rows = [judged() for _ in ALL_CLAIMS["id"]]
+    rows[1] = judged("untested", "", "", n="")
+    rows[2] = judged("not comparable", premise="gold_sparsity >= 0.95 (0.82); bigram_share <= 0.5 (0.1)")
+    return pd.DataFrame(rows).assign(id=ALL_CLAIMS["id"].to_numpy())
+
+
+@given(FINITE, st.floats(0, 1e3), st.floats(0, 1e3), FINITE, st.sampled_from([">=", "<="]))
+def test_what_is_for_the_claim_lies_to_the_right_of_the_threshold(value, below, above, threshold, relation):
+    row = judged(effect=value, interval=f"{value - below!r} to {value + above!r}")
+    low, middle, high = places(row, relation, threshold)
+    assert -1 <= low <= middle <= high <= 1
+    holds = value >= threshold if relation == ">=" else value <= threshold
+    assert (middle >= 0) == holds
+    assert len(bar((low, middle, high))) == 13
+    assert bar((low, middle, high)).count("●") == 1
+
+
+def test_an_effect_has_its_unit_and_its_interval_if_there_is_one():
+    assert effect(judged(), "points") == "0.5 points (0.2 to 0.8)"
+    assert effect(judged(interval="")) == "0.5"
+
+
+def test_a_row_says_what_the_ledger_does(run):
+    table = overview(ALL_CLAIMS, run)
+    assert table["number"].tolist() == list(range(1, len(ALL_CLAIMS) + 1))
+    assert table["premise"][2] == "gold_sparsity >= 0.95 (0.82)"
+    assert (table["effect"][1], table["place"][1]) == ("", None)
+    assert table["needed"][0] == "at most 1e-05 nats"
+
+
+def test_every_claim_is_linked_once_and_stands_below_its_paper(run):
+    text = markdown(ALL_CLAIMS, {"mine": run, "other": run.iloc[:1]}, "mine")
+    assert text.count(".ipynb)") == len(ALL_CLAIMS)
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(
+        dict.fromkeys(ALL_CLAIMS["paper"])
+    )
+    first = next(line for line in text.splitlines() if line.startswith("| 1 "))
+    assert first.count("🟢 holds") == 2
+
+
+def test_premises_that_are_met_are_not_told():
+    assert unmet("gold_sparsity >= 0.95 (0.988); bigram_share <= 0.5 (0.7 of all)") == [
+        "bigram_share <= 0.5 (0.7 of all)"
+    ]
