@@ -36,6 +36,11 @@ class BlockMask:
     ------
     ValueError
         For wrong shapes, dtypes or devices, counts beyond the row, indices out of range, or a block listed twice.
+
+    >>> counts, indices = torch.tensor([[[1, 2]]]), torch.tensor([[[[0, 0], [0, 1]]]])
+    >>> BlockMask(counts, indices, block_size=8, length=16).to_dense()[0, 0].int()
+    tensor([[1, 0],
+            [1, 1]], dtype=torch.int32)
     """
 
     kv_num_blocks: Tensor

@@ -43,6 +43,13 @@ class Certificate:
         How many of the blocks that hold an allowed pair, by causality and lengths, were visited; 1 if there are none.
     rounds : int
         How often blocks were added to those given.
+
+    >>> from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+    >>> q, k, v = torch.randn(3, 1, 2, 32, 16).unbind(0)
+    >>> every = BlockMask.from_dense(torch.ones(1, 2, 4, 4, dtype=torch.bool), block_size=8, length=32)
+    >>> output, found = block_sparse_entmax_attention(q, k, v, every, certify=True)
+    >>> found.rows.all(), found.share, found.rounds
+    (tensor(True), 1.0, 0)
     """
 
     rows: Tensor

@@ -8,6 +8,8 @@ from torch import Tensor
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
+__all__ = ["PLAIN", "Scoring", "attention", "attention_weights", "gold_graph", "weights_of"]
+
 
 @dataclass(frozen=True)
 class Scoring:
@@ -23,6 +25,11 @@ class Scoring:
         As T5's of relative positions, or ALiBi's.
     sinks : Tensor ``[H]``, optional
         Scores of one more key, which takes weight from the others and has no value (gpt-oss).
+
+    >>> q = k = torch.eye(2).view(1, 1, 2, 2)
+    >>> Scoring(scale=10.0, softcap=5.0).scores(q, k)[0, 0]
+    tensor([[4.8201, 0.0000],
+            [0.0000, 4.8201]])
     """
 
     scale: float | None = None
@@ -73,6 +80,14 @@ def attention(
     output ``[B, H, Q, E]``, weights ``[B, H, Q, K]``, or None with a mask of blocks
 
     Raises ``ValueError`` if shapes do not fit, the mask is not boolean, or the normaliser is not one for a mask of blocks.
+
+    >>> q, k, v = torch.randn(3, 2, 4, 16, 8).unbind(0)
+    >>> output, weights = attention(q, k, v)
+    >>> output.shape, weights.shape
+    (torch.Size([2, 4, 16, 8]), torch.Size([2, 4, 16, 16]))
+    >>> restricted, _ = attention(q, k, v, weights > 0)  # a mask that holds the graph changes nothing
+    >>> torch.allclose(restricted, output, atol=1e-6)
+    True
     """
     if isinstance(mask, BlockMask):
         return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha_of(normalizer), scale=scale), None
@@ -89,7 +104,14 @@ def attention_weights(
     normalizer: Normalizer = entmax15,
     scoring: Scoring = PLAIN,
 ) -> Tensor:
-    """The weights ``[B, H, Q, K]`` of :func:`attention`, with scores of any kind; those that sinks take are left out."""
+    """The weights ``[B, H, Q, K]`` of :func:`attention`, with scores of any kind; those that sinks take are left out.
+
+    >>> q = k = 4 * torch.eye(3).view(1, 1, 3, 3)
+    >>> attention_weights(q, k)[0, 0]
+    tensor([[1., 0., 0.],
+            [0., 1., 0.],
+            [0., 0., 1.]])
+    """
     scores = scoring.scores(q, k)
     if scoring.sinks is None:
         return weights_of(scores, mask, normalizer)
@@ -100,7 +122,11 @@ def attention_weights(
 
 
 def weights_of(scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> Tensor:
-    """Normalised scores ``[..., K]``, 0 where the mask is False and in rows without any key that may be attended to."""
+    """Normalised scores ``[..., K]``, 0 where the mask is False and in rows without any key that may be attended to.
+
+    >>> weights_of(torch.zeros(1, 3), torch.tensor([[True, True, False]]), entmax15)
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
     # On a CPU, all and any of booleans take ten times as long as those of bytes.
     if mask is None or (octets := mask.view(torch.uint8)).all():
         return normalizer(scores)
@@ -120,6 +146,12 @@ def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scoring: Sco
         Queries and keys before scaling; computed in float32 or better.
     mask : Bool Tensor, optional
         As in :func:`attention`; never True in the result where it is False.
+
+    >>> q = k = 4 * torch.eye(3).view(1, 1, 3, 3)
+    >>> gold_graph(q, k)[0, 0].int()
+    tensor([[1, 0, 0],
+            [0, 1, 0],
+            [0, 0, 1]], dtype=torch.int32)
     """
     if q.dtype in (torch.float16, torch.bfloat16):
         q, k = q.float(), k.float()

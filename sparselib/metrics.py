@@ -10,12 +10,18 @@ from torch import Tensor
 from sparselib.checks import Lengths
 from sparselib.masks.visible import real_positions, visible_pairs
 
+__all__ = ["edge_counts", "empty_rows", "exact_fraction", "precision", "recall", "sparsity"]
+
 
 def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
     """|predicted ∩ gold| / |gold| (Eq. 4): ``Bool[B, H, Q, K]`` twice -> float64 ``[B, H]``.
 
     Raises ``ValueError``, as all measures here do, for masks that are not boolean, 4-D and of one shape, and for
     lengths outside 0 to N.
+
+    >>> gold = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.bool).view(1, 1, 3, 3)
+    >>> recall(torch.eye(3, dtype=torch.bool).view(1, 1, 3, 3), gold)
+    tensor([[0.6000]], dtype=torch.float64)
     """
     _check_same_shape(predicted, gold)
     gold = gold & _visible_for(gold, lengths, causal)
@@ -23,18 +29,32 @@ def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: 
 
 
 def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """|predicted ∩ gold| / |predicted|: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``."""
+    """|predicted ∩ gold| / |predicted|: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``.
+
+    >>> gold = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.bool).view(1, 1, 3, 3)
+    >>> precision(torch.ones_like(gold), gold, causal=True)
+    tensor([[0.8333]], dtype=torch.float64)
+    """
     return recall(gold, predicted, lengths=lengths, causal=causal)
 
 
 def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """1 - |predicted| / |V| (Eq. 5), |V| = n² or, if causal, n(n+1)/2: ``Bool[B, H, Q, K]`` -> ``[B, H]``."""
+    """1 - |predicted| / |V| (Eq. 5), |V| = n² or, if causal, n(n+1)/2: ``Bool[B, H, Q, K]`` -> ``[B, H]``.
+
+    >>> sparsity(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4))
+    tensor([[0.7500]], dtype=torch.float64)
+    """
     visible = _visible_for(predicted, lengths, causal)
     return 1 - _ratio(edge_counts(predicted & visible), edge_counts(visible))
 
 
 def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """Share of real queries whose gold keys are all predicted: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``."""
+    """Share of real queries whose gold keys are all predicted: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``.
+
+    >>> gold = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.bool).view(1, 1, 3, 3)
+    >>> exact_fraction(torch.eye(3, dtype=torch.bool).view(1, 1, 3, 3), gold)
+    tensor([[0.3333]], dtype=torch.float64)
+    """
     _check_same_shape(predicted, gold)
     missed = gold & ~predicted & _visible_for(gold, lengths, causal)
     real = _real_queries(gold, lengths)
@@ -42,7 +62,11 @@ def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, 
 
 
 def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """Number of real queries without a visible predicted key: ``Bool[B, H, Q, K]`` -> int64 ``[B, H]``."""
+    """Number of real queries without a visible predicted key: ``Bool[B, H, Q, K]`` -> int64 ``[B, H]``.
+
+    >>> empty_rows(torch.zeros(1, 2, 5, 5, dtype=torch.bool), lengths=torch.tensor([3]))
+    tensor([[3, 3]])
+    """
     attends = (predicted & _visible_for(predicted, lengths, causal)).view(torch.uint8)
     return (_real_queries(predicted, lengths) & (attends.any(dim=-1) == 0)).sum(dim=-1)
 
@@ -63,7 +87,11 @@ def _check_same_shape(predicted: Tensor, gold: Tensor) -> None:
 
 
 def edge_counts(mask: Tensor) -> Tensor:
-    """Int64 ``[B, H]``; a sum would first write eight bytes for each pair, which on a CPU takes 15 times as long."""
+    """Int64 ``[B, H]``; a sum would first write eight bytes for each pair, which on a CPU takes 15 times as long.
+
+    >>> edge_counts(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4))
+    tensor([[4]])
+    """
     if mask.device.type != "cpu" or not mask.numel():
         return mask.sum(dim=(-2, -1))
     return torch.stack([head.count_nonzero() for head in mask.flatten(0, 1)]).view(mask.shape[:2])

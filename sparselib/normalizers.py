@@ -25,6 +25,8 @@ from sparselib.normalizer_rows import (
     topk_rows,
 )
 
+__all__ = ["Entmax", "alpha_of", "entmax", "entmax15", "sparsemax", "topk_softmax"]
+
 #: From scores ``[..., K]`` to probabilities of the same shape.
 Normalizer = Callable[[Tensor], Tensor]
 
@@ -152,6 +154,9 @@ def alpha_of(normalizer: Normalizer) -> float:
     """The alpha whose alpha-entmax a normaliser is, by its attribute ``alpha``.
 
     Raises ``ValueError`` if it has none, or not one number for all rows.
+
+    >>> alpha_of(entmax15), alpha_of(Entmax(1.3))
+    (1.5, 1.3)
     """
     alpha = getattr(normalizer, "alpha", None)
     if not isinstance(alpha, int | float):

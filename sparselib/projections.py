@@ -12,10 +12,22 @@ from sparselib.dense_attention import gold_graph
 from sparselib.masks import visible_pairs
 from sparselib.predictors.distance import squared_distances
 
+__all__ = ["LOSSES", "Batch", "Projection", "fit_projection", "set_loss", "triplet_loss"]
+
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences of one layer, padded on the right: `q`, `k` ``[B, H, n, D]`` before scaling, `lengths` ``[B]`` real tokens."""
+    """Sequences of one layer, padded on the right: `q`, `k` ``[B, H, n, D]`` before scaling, `lengths` ``[B]`` real tokens.
+
+    >>> batch = Batch(torch.randn(1, 2, 4, 8), torch.randn(1, 2, 4, 8), lengths=torch.tensor([3]), causal=True)
+    >>> batch.visible[0, 0].int()
+    tensor([[1, 0, 0, 0],
+            [1, 1, 0, 0],
+            [1, 1, 1, 0],
+            [0, 0, 0, 0]], dtype=torch.int32)
+    >>> bool((batch.gold <= batch.visible).all())
+    True
+    """
 
     q: Tensor
     k: Tensor
@@ -39,6 +51,10 @@ class Projection:
 
     The bias cancels in every distance between a query and a key, so it is never learned and stays at its start, zero.
     It is kept because the paper counts it (4,160 = 16 (64 * 4 + 4) parameters in a layer of 16 heads).
+
+    >>> project = Projection(torch.ones(2, 8, 3), torch.zeros(2, 3))
+    >>> project(torch.ones(1, 2, 5, 8)).shape
+    torch.Size([1, 2, 5, 3])
     """
 
     weight: Tensor
@@ -57,6 +73,9 @@ def triplet_loss(positive: Tensor, negative: Tensor, query: Tensor, queries: int
     """Mean hinge over triplets, Eq. 7: ``[margin + |q - k_P|^2 - |q - k_N|^2]_+``.
 
     ``positive`` and ``negative`` are the squared distances of ``E`` triplets; ``query`` and ``queries`` are not needed.
+
+    >>> triplet_loss(torch.tensor([0.5, 3.0]), torch.tensor([2.0, 1.0]), None, 0, margin=1.0)
+    tensor(1.5000)
     """
     return (margin + positive - negative).clamp_min(0).mean()
 
@@ -65,6 +84,9 @@ def set_loss(positive: Tensor, negative: Tensor, query: Tensor, queries: int, ma
     """What the authors' code optimises: one hinge per query, over the sums of its positive and negative distances.
 
     ``query [E]`` numbers the query of each triplet, out of ``queries``; a query without triplet adds nothing.
+
+    >>> set_loss(torch.tensor([0.5, 3.0]), torch.tensor([2.0, 1.0]), torch.tensor([0, 1]), queries=2, margin=1.0)
+    tensor(1.5000)
     """
     difference = torch.zeros(queries, dtype=positive.dtype, device=positive.device)
     difference = difference.index_add(0, query, positive - negative)

@@ -19,6 +19,14 @@ class Chunks:
     what is missing in the last chunk (the paper's "zero-padding"); "mean" averages the real ones.
 
     Raises ``ValueError`` if size < 1 or the pooling is unknown.
+
+    >>> chunks = Chunks(size=2)
+    >>> chunks.vectors(torch.arange(3.0).view(1, 1, 3, 1))[0, 0]
+    tensor([[0., 1.],
+            [2., 0.]])
+    >>> chunks.blocks(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4))[0, 0].int()
+    tensor([[1, 0],
+            [0, 1]], dtype=torch.int32)
     """
 
     size: int = 1

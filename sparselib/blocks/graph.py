@@ -1,7 +1,9 @@
 """The blocks that an attention layer visits: predicted ones, window and global blocks, without padding and future.
 
->>> graph = PredictedBlocks(projections, [NearestBlocks(2)] * 12, Chunks(16))
->>> with control.visiting(graph): model(ids)  # sparselib.integrations.huggingface.use_attention
+::
+
+    graph = PredictedBlocks(projections, [NearestBlocks(2)] * 12, Chunks(16))
+    with control.visiting(graph): model(ids)  # sparselib.integrations.huggingface.use_attention
 """
 
 from collections.abc import Callable, Sequence
@@ -47,6 +49,15 @@ def unite(predicted: Tensor, block_size: int, length: int, lengths: Lengths = No
 
     Raises ``ValueError`` if `predicted` has another shape or dtype, holds indices outside 0..N, or for lengths outside 0 to
     n.
+
+    >>> blocks = unite(torch.tensor([3, 0, 0, 0, 2, 1]).view(1, 1, 6, 1), block_size=4, length=24)
+    >>> blocks.to_dense()[0, 0].int()
+    tensor([[1, 1, 1, 1, 1, 1],
+            [1, 1, 1, 0, 0, 1],
+            [1, 1, 1, 1, 0, 1],
+            [1, 0, 1, 1, 1, 1],
+            [1, 0, 1, 1, 1, 1],
+            [1, 1, 1, 1, 1, 1]], dtype=torch.int32)
     """
     return _mask(_united(predicted, block_size, length, lengths, causal), block_size, length)
 
@@ -97,6 +108,14 @@ class PredictedBlocks:
     begin with, and saves most of the time of a prediction on a GPU, which is that of launching a hundred small operations and
     waiting for what they found. Numbers in q, k and `lengths` are not looked at then (the attention does that), nor is what a
     predictor returns: it has to be within 0..N.
+
+    >>> from sparselib.blocks import NearestBlocks
+    >>> from sparselib.projections import Projection
+    >>> projection = Projection(torch.eye(4)[:, :2].repeat(1, 1, 1), torch.zeros(1, 2))
+    >>> visits = PredictedBlocks([projection], [NearestBlocks(1)], Chunks(4))
+    >>> blocks = visits(0, torch.randn(1, 1, 32, 4), torch.randn(1, 1, 32, 4), None)
+    >>> blocks.blocks, 0 < blocks.density <= 1
+    ((8, 8), True)
     """
 
     projections: Sequence[Project]

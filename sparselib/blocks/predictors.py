@@ -27,6 +27,12 @@ class NearestBlocks:
     so that its choice among the matched is arbitrary.) Which of equally near chunks are taken is left open.
 
     All N² scores are computed, some rows at a time. Raises ``ValueError`` if count < 1 or the metric is unknown.
+
+    >>> x = torch.tensor([0.0, 5.0, 0.1]).view(1, 1, 3, 1)
+    >>> NearestBlocks(count=2).predict(x, x)[0, 0]
+    tensor([[0, 2],
+            [1, 2],
+            [2, 0]])
     """
 
     count: int
@@ -64,6 +70,12 @@ class ClusteredBlocks:
     chunks a centroid picks still depends on the whole sentence.
 
     Raises ``ValueError`` for malformed centroids or count < 1.
+
+    >>> x = torch.tensor([0.0, 5.0, 0.1]).view(1, 1, 3, 1)
+    >>> ClusteredBlocks(torch.tensor([[[0.0], [5.0]]]), count=1).predict(x, x)[0, 0]  # 3: no block
+    tensor([[0],
+            [1],
+            [3]])
     """
 
     centroids: Tensor = field(repr=False)

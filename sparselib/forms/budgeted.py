@@ -34,7 +34,15 @@ class Full(RowWise):
 
 @dataclass(frozen=True)
 class Positions(RowWise):
-    """Any pattern of positions, such as a factorised one: ``Positions(masks.combined(parts, "per_head"))``."""
+    """Any pattern of positions, such as a factorised one: ``Positions(masks.combined(parts, "per_head"))``.
+
+    >>> x = torch.zeros(1, 1, 4, 8)
+    >>> Positions(masks.sliding_window(3)).predict(x, x, causal=True)[0, 0].int()
+    tensor([[1, 0, 0, 0],
+            [1, 1, 0, 0],
+            [0, 1, 1, 0],
+            [0, 0, 1, 1]], dtype=torch.int32)
+    """
 
     rule: masks.Pattern
 

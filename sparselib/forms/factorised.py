@@ -20,6 +20,14 @@ def factorised(
     summary : the paper's c, the columns of each block of ``fixed`` that later blocks see; the strided pattern has none
 
     Raises ``ValueError`` if a name is unknown, a number out of range, or ``summary`` missing or given to strided.
+
+    >>> x = torch.zeros(1, 1, 5, 8)
+    >>> factorised("fixed", 2, summary=1, heads="merged").predict(x, x, causal=True)[0, 0].int()
+    tensor([[1, 0, 0, 0, 0],
+            [1, 1, 0, 0, 0],
+            [0, 1, 1, 0, 0],
+            [0, 1, 1, 1, 0],
+            [0, 1, 0, 1, 1]], dtype=torch.int32)
     """
     one_of("pattern", pattern, FACTORISED)
     if (summary is None) == (pattern == "fixed"):

@@ -13,6 +13,8 @@ from sparselib.dense_attention import PLAIN, Scoring, attention_weights, gold_gr
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
+__all__ = ["AttentionControl", "LayerCall", "TokenPairs", "VisitedBlocks"]
+
 
 @dataclass(frozen=True)
 class LayerCall:
@@ -32,6 +34,12 @@ class LayerCall:
         Where the queries stand in a sentence of their own, in cross-attention (fairseq). In self-attention the keys tell.
     scoring : Scoring
         How the model makes scores of `q` and `k`.
+
+    >>> q = k = 4 * torch.eye(3).view(1, 1, 3, 3)
+    >>> LayerCall(0, q, k, visible=torch.ones(1, 1, 3, 3, dtype=torch.bool)).gold()[0, 0].int()
+    tensor([[1, 0, 0],
+            [0, 1, 0],
+            [0, 0, 1]], dtype=torch.int32)
     """
 
     layer: int
@@ -58,7 +66,11 @@ BlockGraph = Callable[[int, Tensor, Tensor, Tensor | None], BlockMask | None]
 
 @dataclass(frozen=True)
 class TokenPairs:
-    """Dense attention over the pairs of a graph (None: all that are visible), with an observer or without."""
+    """Dense attention over the pairs of a graph (None: all that are visible), with an observer or without.
+
+    >>> TokenPairs(graph=lambda call: call.visible).observer is None
+    True
+    """
 
     graph: Graph | None = None
     observer: Observer | None = None
@@ -66,7 +78,11 @@ class TokenPairs:
 
 @dataclass(frozen=True)
 class VisitedBlocks:
-    """Block-sparse attention over the blocks of a graph; ``alpha`` None is that of the model's normaliser."""
+    """Block-sparse attention over the blocks of a graph; ``alpha`` None is that of the model's normaliser.
+
+    >>> VisitedBlocks(blocks=lambda layer, q, k, lengths: None).alpha is None  # all blocks, with the model's own normaliser
+    True
+    """
 
     blocks: BlockGraph
     alpha: float | None = None
@@ -74,7 +90,18 @@ class VisitedBlocks:
 
 @dataclass
 class AttentionControl:
-    """What the attention layers of one model do. One object is shared by all of them."""
+    """What the attention layers of one model do. One object is shared by all of them.
+
+    >>> from transformers import RobertaConfig, RobertaModel
+    >>> from sparselib.integrations.huggingface import use_attention
+    >>> tiny = {"num_hidden_layers": 2, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 99}
+    >>> model = RobertaModel(RobertaConfig(**tiny)).eval()
+    >>> control, seen = use_attention(model), []
+    >>> with control.observing(lambda call, mask: seen.append(call.layer)), control.restricted_to(lambda call: call.visible):
+    ...     output = model(torch.tensor([[5, 6, 7]]))
+    >>> control.layers, seen
+    (2, [0, 1])
+    """
 
     #: Of every layer, or a sequence of one for each.
     normalizer: Normalizer | Sequence[Normalizer] = entmax15

@@ -1,8 +1,10 @@
 """What a model's layers attend along, in training and when decoding step by step.
 
->>> form_graph = FormGraph([form("Window", 8)] * control.layers, causal=True)
->>> predicted = PredictedGraph(projections, [Distance(1.0)] * control.layers, window=3, global_tokens="first_last")
->>> with control.restricted_to(predicted): model(ids)
+::
+
+    form_graph = FormGraph([form("Window", 8)] * control.layers, causal=True)
+    predicted = PredictedGraph(projections, [Distance(1.0)] * control.layers, window=3, global_tokens="first_last")
+    with control.restricted_to(predicted): model(ids)
 
 A factorised pattern is a form too: ``[factorised("strided", 16, layer=n) for n in range(control.layers)]``.
 """
@@ -21,6 +23,8 @@ from sparselib.masks import combine
 from sparselib.predictors.protocol import Predictor
 from sparselib.predictors.rows import Rows, RowWise
 
+__all__ = ["FormGraph", "PredictedGraph"]
+
 
 @dataclass(frozen=True)
 class FormGraph:
@@ -28,6 +32,15 @@ class FormGraph:
 
     Positions count the real tokens of a sentence, so padding on the left moves no block and no global token. Cross-attention
     of Hugging Face models tells no positions of queries: Random draws other keys there when decoding than in training.
+
+    >>> from sparselib.forms import form
+    >>> q = k = torch.zeros(1, 2, 4, 8)
+    >>> call = LayerCall(0, q, k, visible=torch.ones(1, 1, 4, 4, dtype=torch.bool).tril())
+    >>> FormGraph([form("Window", 2)], causal=True)(call)[0, 0].int()
+    tensor([[1, 0, 0, 0],
+            [1, 1, 0, 0],
+            [0, 1, 1, 0],
+            [0, 0, 1, 1]], dtype=torch.int32)
     """
 
     forms: Sequence[RowWise]  #: One per layer, of :func:`sparselib.forms.form` or :func:`sparselib.forms.factorised`.
@@ -63,6 +76,15 @@ class PredictedGraph:
     only. The other predictors rank, route or draw over a whole sequence; a decoder knows its prefix only, so their row for a
     query is the last row of what they predict on the prefix that ends there. Patterns of positions are drawn for a prefix with
     one more token to come.
+
+    >>> from sparselib.predictors import Distance
+    >>> x = torch.tensor([0.0, 3.0, 0.1, 7.0]).view(1, 1, 4, 1)
+    >>> call = LayerCall(0, x, x, visible=torch.ones(1, 1, 4, 4, dtype=torch.bool))
+    >>> PredictedGraph([lambda x: x], [Distance(1.0)], global_tokens="first")(call)[0, 0].int()
+    tensor([[1, 1, 1, 1],
+            [1, 1, 0, 0],
+            [1, 0, 1, 0],
+            [1, 0, 0, 1]], dtype=torch.int32)
     """
 
     projections: Sequence[Callable[[Tensor], Tensor]]  #: One per layer, ``[B, H, n, D]`` -> ``[B, H, n, R]``.

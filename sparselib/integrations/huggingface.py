@@ -1,9 +1,11 @@
 """Entmax attention and predicted graphs in Hugging Face models, through their attention interface.
 
->>> control = use_attention(model)                    # every attention layer now uses 1.5-entmax
->>> with control.observing(show): model(ids)          # show(call, mask): q, k and the mask of every layer
->>> with control.restricted_to(graph): model(ids)     # every layer attends along graph(call)
->>> with control.visiting(blocks): model(ids)         # block-sparse kernel over blocks(layer, q, k, lengths)
+::
+
+    control = use_attention(model)                    # every attention layer now uses 1.5-entmax
+    with control.observing(show): model(ids)          # show(call, mask): q, k and the mask of every layer
+    with control.restricted_to(graph): model(ids)     # every layer attends along graph(call)
+    with control.visiting(blocks): model(ids)         # block-sparse kernel over blocks(layer, q, k, lengths)
 """
 
 import weakref
@@ -22,6 +24,8 @@ from sparselib.dense_attention import Scoring
 from sparselib.integrations.control import AttentionControl, TokenPairs, VisitedBlocks
 from sparselib.integrations.probe import compare_with_eager
 from sparselib.normalizers import Normalizer, entmax15
+
+__all__ = ["use_attention"]
 
 NAME = "sparselib"
 #: Arguments of the interface that do not change scores: about outputs, caches and losses, or told by the mask too.
@@ -73,6 +77,12 @@ def use_attention(
 
     Raises ``ValueError``, with the reason, for a model that is refused. The model is then as it was. A control that a second
     call or ``set_attn_implementation`` has replaced refuses to be used.
+
+    >>> from transformers import RobertaConfig, RobertaModel
+    >>> tiny = {"num_hidden_layers": 2, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 99}
+    >>> model = RobertaModel(RobertaConfig(**tiny)).eval()
+    >>> use_attention(model).layers
+    2
     """
     AttentionMaskInterface.register(NAME, _boolean_mask)
     control = AttentionControl(normalizer)

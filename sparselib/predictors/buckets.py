@@ -10,7 +10,17 @@ from sparselib.masks.visible import visible_pairs
 
 
 class Bucketed(ABC):
-    """A predictor that puts each query and key in some buckets; subclasses say in which."""
+    """A predictor that puts each query and key in some buckets; subclasses say in which.
+
+    >>> class BySign(Bucketed):
+    ...     def assign(self, q, k, lengths=None):
+    ...         return tuple(torch.cat([x < 0, x >= 0], dim=-1) for x in (q, k))
+    >>> x = torch.tensor([-1.0, 2.0, 3.0]).view(1, 1, 3, 1)
+    >>> BySign().predict(x, x)[0, 0].int()
+    tensor([[1, 0, 0],
+            [0, 1, 1],
+            [0, 1, 1]], dtype=torch.int32)
+    """
 
     @abstractmethod
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
@@ -27,7 +37,13 @@ class Bucketed(ABC):
 
 
 def share_a_bucket(query_buckets: Tensor, key_buckets: Tensor) -> Tensor:
-    """Eq. 6: ``Bool[B, H, Q, C]``, ``Bool[B, H, K, C]`` -> ``Bool[B, H, Q, K]``."""
+    """Eq. 6: ``Bool[B, H, Q, C]``, ``Bool[B, H, K, C]`` -> ``Bool[B, H, Q, K]``.
+
+    >>> queries = torch.tensor([[True, False], [False, True]]).view(1, 1, 2, 2)
+    >>> share_a_bucket(queries, queries.flip(2))[0, 0].int()
+    tensor([[0, 1],
+            [1, 0]], dtype=torch.int32)
+    """
     # The product counts the shared buckets: exact in float32, and only zero or not matters.
     return (query_buckets.float() @ key_buckets.float().mT).bool()
 

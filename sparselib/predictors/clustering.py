@@ -23,6 +23,12 @@ class Clustering(Bucketed):
     taken.
 
     Raises ``ValueError`` for malformed centroids, top_k outside 1..C or an unknown match.
+
+    >>> x = torch.tensor([0.0, 0.2, 5.0]).view(1, 1, 3, 1)
+    >>> Clustering(centroids=torch.tensor([[[0.0], [4.0]]])).predict(x, x)[0, 0].int()
+    tensor([[1, 1, 0],
+            [1, 1, 0],
+            [0, 0, 1]], dtype=torch.int32)
     """
 
     needs: ClassVar[Needs] = Needs(centroids="kmeans")
@@ -71,6 +77,11 @@ def fit_centroids(points: Sequence[Tensor], clusters: int, seed: int) -> Tensor:
     same seed gives the same centroids.
 
     Raises ``ValueError`` if a head has fewer points than clusters, or NaN or infinite ones.
+
+    >>> points = [torch.tensor([[0.0], [0.2], [5.0], [5.2]])]
+    >>> fit_centroids(points, clusters=2, seed=0).sort(1).values
+    tensor([[[0.1000],
+             [5.1000]]])
     """
     from sklearn.cluster import KMeans  # here, because it takes a second to import and only fitting needs it
     from threadpoolctl import threadpool_limits

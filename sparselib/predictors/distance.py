@@ -25,6 +25,12 @@ class Distance:
     A threshold is a number, or a Tensor ``[H]`` with one for each head.
 
     Raises ``ValueError`` if a threshold < 0, thresholds are not ``[H]``, or the metric is unknown.
+
+    >>> x = torch.tensor([0.0, 1.0, 3.0]).view(1, 1, 3, 1)
+    >>> Distance(threshold=1.0).predict(x, x)[0, 0].int()
+    tensor([[1, 1, 0],
+            [1, 1, 0],
+            [0, 0, 1]], dtype=torch.int32)
     """
 
     needs: ClassVar[Needs] = Needs()
@@ -60,7 +66,14 @@ class Distance:
 
 
 def squared_distances(q: Tensor, k: Tensor) -> Tensor:
-    """||q_i - k_j||² for all pairs, never negative: ``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``[B, H, Q, K]``."""
+    """||q_i - k_j||² for all pairs, never negative: ``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``[B, H, Q, K]``.
+
+    >>> x = torch.tensor([0.0, 1.0, 3.0]).view(1, 1, 3, 1)
+    >>> squared_distances(x, x)[0, 0]
+    tensor([[0., 1., 9.],
+            [1., 0., 4.],
+            [9., 4., 0.]])
+    """
     # |q|² - 2 q.k + |k|² as one product of longer vectors: six times faster than subtracting, at R = 4.
     # Cancellation leaves an error of about 1e-7 (|q|² + |k|²) in float32; the clamp keeps it at 0 or more.
     q_norm, k_norm = (x.square().sum(-1, keepdim=True) for x in (q, k))

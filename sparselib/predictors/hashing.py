@@ -21,6 +21,12 @@ class Hashing(Bucketed):
     same seed gives the same M for every batch.
 
     Raises ``ValueError`` unless buckets is even and at least 2, and rounds at least 1.
+
+    >>> x = torch.tensor([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.0]]).view(1, 1, 3, 2)
+    >>> Hashing(buckets=2).predict(x, x)[0, 0].int()
+    tensor([[1, 1, 0],
+            [1, 1, 0],
+            [0, 0, 1]], dtype=torch.int32)
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, seed=True)

@@ -15,7 +15,18 @@ from sparselib.predictors.protocol import Needs
 
 
 class Positional(ABC):
-    """A predictor that depends on positions and lengths only; subclasses say which pattern it is."""
+    """A predictor that depends on positions and lengths only; subclasses say which pattern it is.
+
+    >>> class EveryOther(Positional):
+    ...     def pattern(self, lengths, heads):
+    ...         return masks.dilated(3, 2)
+    >>> x = torch.zeros(1, 1, 4, 8)
+    >>> EveryOther().predict(x, x)[0, 0].int()
+    tensor([[1, 0, 1, 0],
+            [0, 1, 0, 1],
+            [1, 0, 1, 0],
+            [0, 1, 0, 1]], dtype=torch.int32)
+    """
 
     needs: ClassVar[Needs] = Needs(prefix=True, positions=True)
 
@@ -39,7 +50,12 @@ class Positional(ABC):
 
 @dataclass(frozen=True)
 class Nothing(Positional):
-    """No edge at all: what remains of the window baseline before window and global tokens are added."""
+    """No edge at all: what remains of the window baseline before window and global tokens are added.
+
+    >>> x = torch.zeros(1, 1, 4, 8)
+    >>> Nothing().predict(x, x).any()
+    tensor(False)
+    """
 
     def pattern(self, lengths: Tensor, heads: int) -> masks.Pattern:
         return masks.nothing()
@@ -51,6 +67,10 @@ class Longformer(Positional):
 
     Every call draws anew from `seed`: give each layer and batch its own seed, or they share their draws.
     Raises ``ValueError`` if global_count < 0.
+
+    >>> x = torch.zeros(1, 1, 6, 8)
+    >>> Longformer(global_count=1, seed=0).predict(x, x).sum()
+    tensor(16)
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, positions=True, seed=True)
@@ -70,6 +90,10 @@ class BigBird(Positional):
     """``masks.bigbird`` with `random_keys` random keys per row and head; seeds as in `Longformer`.
 
     Raises ``ValueError`` if random_keys < 0 or the scope is unknown.
+
+    >>> x = torch.zeros(1, 1, 9, 8)
+    >>> BigBird(random_keys=2, seed=0).predict(x, x)[0, 0].sum(-1).max()  # the first and the last token see everything
+    tensor(9)
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, positions=True, seed=True)

@@ -10,7 +10,14 @@ from sparselib.checks import Lengths
 
 @dataclass(frozen=True)
 class Needs:
-    """What a predictor looks at beside the query and the key of a pair, and what it has to be made with."""
+    """What a predictor looks at beside the query and the key of a pair, and what it has to be made with.
+
+    >>> from sparselib.predictors import Clustering, Quantization
+    >>> Clustering.needs
+    Needs(prefix=False, positions=False, seed=False, centroids='kmeans')
+    >>> Quantization.needs.prefix
+    True
+    """
 
     #: More of the sequence: it ranks, routes or draws over all of it. When decoding, it needs the queries of the whole prefix.
     prefix: bool = False
@@ -23,7 +30,17 @@ class Needs:
 
 
 class Predictor(Protocol):
-    """A small frozen dataclass of hyper-parameters and fitted tensors."""
+    """A small frozen dataclass of hyper-parameters and fitted tensors.
+
+    >>> class Nearer:
+    ...     needs = Needs()
+    ...     def predict(self, q, k, *, lengths=None, causal=False):
+    ...         return (q @ k.mT > 0).tril() if causal else q @ k.mT > 0
+    >>> x = torch.tensor([-1.0, 2.0]).view(1, 1, 2, 1)
+    >>> Nearer().predict(x, x, causal=True)[0, 0].int()
+    tensor([[1, 0],
+            [0, 1]], dtype=torch.int32)
+    """
 
     needs: ClassVar[Needs]
 

@@ -22,6 +22,13 @@ class Quantization(Bucketed):
     token's bin depends on future tokens.
 
     Raises ``ValueError`` if bins < 1.
+
+    >>> x = torch.tensor([3.0, 1.0, 2.0, 4.0]).view(1, 1, 4, 1)
+    >>> Quantization(bins=2).predict(x, x)[0, 0].int()
+    tensor([[1, 0, 0, 1],
+            [0, 1, 1, 0],
+            [0, 1, 1, 0],
+            [1, 0, 0, 1]], dtype=torch.int32)
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True)

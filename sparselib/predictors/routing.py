@@ -25,6 +25,13 @@ class Routing(Bucketed):
     only the first of those that took it, as the reference code does by accident.
 
     Raises ``ValueError`` for malformed centroids, width < 1 or an unknown membership.
+
+    >>> x = torch.tensor([[1.0, 0.1], [0.9, 0.0], [0.0, 1.0], [0.1, 2.0]]).view(1, 1, 4, 2)
+    >>> Routing(centroids=torch.eye(2).view(1, 2, 2)).predict(x, x)[0, 0].int()
+    tensor([[1, 1, 0, 0],
+            [1, 1, 0, 0],
+            [0, 0, 1, 1],
+            [0, 0, 1, 1]], dtype=torch.int32)
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, centroids="routing")
@@ -75,6 +82,9 @@ def fit_routing_centroids(points: Tensor, clusters: int, seed: int, decay: float
     close to where they start: that is the baseline.
 
     Raises ``ValueError`` if there are fewer points than clusters, NaN or infinite ones, or decay is not in 0..1.
+
+    >>> fit_routing_centroids(torch.randn(4, 100, 8), clusters=6, seed=0).shape
+    torch.Size([4, 6, 8])
     """
     check_points(points, clusters)
     if not 0 <= decay <= 1:

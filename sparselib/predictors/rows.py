@@ -22,6 +22,13 @@ class Rows(NamedTuple):
     `at` ``[B, 1, Q, 1]`` and `of` ``[B, 1, 1, K]`` are the positions of queries and keys among the real tokens of their
     sentence; any of `visible`, `at` and `of` may have sizes of 1 that broadcast. `causal`: whether the rows are those of a
     decoder, which a single row does not tell. `scores` ``[B, H, Q, K]`` are for models in which they are more than q.k.
+
+    >>> visible = torch.ones(1, 1, 2, 2, dtype=torch.bool).tril()
+    >>> q = k = torch.randn(1, 1, 2, 4)
+    >>> rows = Rows(q, k, visible, at=torch.tensor([[0], [1]]), of=torch.tensor([[0, 1]]), causal=True)
+    >>> rows.at - rows.of  # how far back each key lies
+    tensor([[ 0, -1],
+            [ 1,  0]])
     """
 
     q: Tensor
@@ -34,7 +41,17 @@ class Rows(NamedTuple):
 
 
 class RowWise(ABC):
-    """A predictor that implements `pairs`; `cross` says whether queries may come from another sentence than keys."""
+    """A predictor that implements `pairs`; `cross` says whether queries may come from another sentence than keys.
+
+    >>> class Before(RowWise):
+    ...     def pairs(self, rows):
+    ...         return (rows.at - rows.of == 1) & rows.visible
+    >>> x = torch.zeros(1, 1, 3, 4)
+    >>> Before().predict(x, x, causal=True)[0, 0].int()
+    tensor([[0, 0, 0],
+            [1, 0, 0],
+            [0, 1, 0]], dtype=torch.int32)
+    """
 
     needs: ClassVar[Needs] = Needs(prefix=True)
 

@@ -18,6 +18,11 @@ class TopK(RowWise):
     raw queries and keys; the scale of the scores does not matter. For cross-attention too.
 
     Raises ``ValueError`` if k < 1.
+
+    >>> q = torch.ones(1, 1, 1, 1)
+    >>> k = torch.tensor([0.3, 0.9, 0.1, 0.9]).view(1, 1, 4, 1)
+    >>> TopK(1).predict(q, k).int()  # ties are kept
+    tensor([[[[0, 1, 0, 1]]]], dtype=torch.int32)
     """
 
     k: int

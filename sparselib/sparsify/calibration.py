@@ -58,6 +58,16 @@ def sparsify(
 
     Raises ``ValueError``, and leaves the model as it was, for a model that is refused or has no self-attention to sparsify, no
     batches, numbers outside (0, 1), an unknown rule or predictor, and fewer sequences than the confidence needs.
+
+    >>> from transformers import RobertaConfig, RobertaModel
+    >>> tiny = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 99}
+    >>> model = RobertaModel(RobertaConfig(**tiny)).eval()
+    >>> batches = [{"input_ids": torch.randint(5, 99, (4, 12))} for _ in range(4)]
+    >>> sparse = sparsify(model, batches, recall=0.5, confidence=0.5)
+    >>> len(sparse.report.heads)
+    2
+    >>> with sparse:
+    ...     output = model(**batches[0])
     """
     rule = gold_rule(gold)
     for name, value in (("recall", recall), ("confidence", confidence)):

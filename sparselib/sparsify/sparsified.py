@@ -32,6 +32,19 @@ class Sparsified(AbstractContextManager):
 
     Made by :func:`sparselib.sparsify.sparsify` or :meth:`load`. ``report`` says what each head does; ``control`` is that of the
     model's attention.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from transformers import RobertaConfig, RobertaModel
+    >>> from sparselib.sparsify import sparsify
+    >>> tiny = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 99}
+    >>> model = RobertaModel(RobertaConfig(**tiny)).eval()
+    >>> batches = [{"input_ids": torch.randint(5, 99, (4, 12))} for _ in range(4)]
+    >>> sparse = sparsify(model, batches, recall=0.5, confidence=0.5)
+    >>> with TemporaryDirectory() as folder:
+    ...     sparse.save(folder)
+    ...     again = Sparsified.load(model, folder)
+    >>> again.report == sparse.report
+    True
     """
 
     def __init__(
