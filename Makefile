@@ -5,7 +5,7 @@ BIN = .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: env results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
+.PHONY: env docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
 
 env: .venv/installed
 
@@ -37,6 +37,7 @@ test: lint
 	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
 	snakemake --cores $(CORES) --quiet reason --configfile config/smoke.yaml
 	$(MAKE) --no-print-directory results
+	$(MAKE) --no-print-directory docs
 	pytest -q tests/made
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
 	pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
@@ -87,6 +88,11 @@ ledgers: env
 	replicate printed --published config/published --output reported/papers/claims.csv
 	find reported -name '.*.seal' -delete
 
+# Guide, notebooks as they are stored, and reference: warnings are errors.
+docs: env
+	sphinx-build -q -E -W --keep-going -c docs . build/site
+	@printf '%s\n' "site     build/site/index.html"
+
 # Which Hugging Face architectures are exact or refused: after another version of transformers.
 architectures: env
 	python tests/sparselib/integrations/architectures.py
@@ -96,4 +102,4 @@ tables: env
 	python workflow/scripts/tables.py
 
 clean:
-	rm -rf results .snakemake
+	rm -rf results build .snakemake

@@ -14,7 +14,7 @@ __all__ = ["edge_counts", "empty_rows", "exact_fraction", "precision", "recall",
 
 
 def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """|predicted ∩ gold| / |gold| (Eq. 4): ``Bool[B, H, Q, K]`` twice -> float64 ``[B, H]``.
+    """``|predicted ∩ gold| / |gold|`` (Eq. 4): ``Bool[B, H, Q, K]`` twice -> float64 ``[B, H]``.
 
     Raises ``ValueError``, as all measures here do, for masks that are not boolean, 4-D and of one shape, and for
     lengths outside 0 to N.
@@ -29,7 +29,7 @@ def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: 
 
 
 def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """|predicted ∩ gold| / |predicted|: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``.
+    """``|predicted ∩ gold| / |predicted|``: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``.
 
     >>> gold = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.bool).view(1, 1, 3, 3)
     >>> precision(torch.ones_like(gold), gold, causal=True)
@@ -39,7 +39,7 @@ def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causa
 
 
 def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """1 - |predicted| / |V| (Eq. 5), |V| = n² or, if causal, n(n+1)/2: ``Bool[B, H, Q, K]`` -> ``[B, H]``.
+    """``1 - |predicted| / |V|`` (Eq. 5), where V has n² pairs or, if causal, n(n+1)/2: ``Bool[B, H, Q, K]`` -> ``[B, H]``.
 
     >>> sparsity(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4))
     tensor([[0.7500]], dtype=torch.float64)

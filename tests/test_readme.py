@@ -43,6 +43,17 @@ def run(snippet: Snippet, namespace: dict[str, object]) -> None:
     exec(compile(snippet.source, str(snippet), "exec"), namespace)
 
 
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "library.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_of_the_guide_shows_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": page.stem}
+    for block in page.read_text(encoding="utf-8").split("```python\n")[1:]:
+        exec(compile(block.partition("```")[0], page.name, "exec"), namespace)
+
+
 def test_the_readme_is_short():
     assert (ROOT / "README.md").read_text().count("\n") <= 120
 

@@ -1,0 +1,74 @@
+"""The site that `make docs` has built: its links, and what a browser says of it."""
+
+import re
+import shutil
+import subprocess
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from urllib.parse import unquote
+
+import pytest
+
+from replication.paths import ROOT
+
+SITE = ROOT / "build/site"
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+in_a_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+ELSEWHERE = ("http://", "https://", "mailto:", "data:")
+
+
+def test_it_has_the_guide_every_notebook_and_the_reference():
+    pages = {path.relative_to(SITE).with_suffix("").as_posix() for path in SITE.rglob("*.html")}
+    notebooks = {path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "notebooks").rglob("*.ipynb")}
+    texts = {path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert len(texts) > 20
+    assert {name for name in notebooks if ".ipynb_checkpoints" not in name} | texts <= pages
+
+
+def test_no_link_is_broken_and_nothing_is_loaded_from_elsewhere():
+    broken, texts = set(), {path: path.read_text(encoding="utf-8") for path in SITE.rglob("*.html")}
+    for path, text in texts.items():
+        assert not re.search(r'(?:src|<link[^>]*href)="https?:', text), path
+        for link in re.findall(r'(?:href|src)="([^"]+)"', text):
+            place, _, anchor = link.partition("#")
+            target = (path.parent / unquote(place.partition("?")[0])).resolve() if place else path
+            if link.startswith(ELSEWHERE):
+                continue
+            if not target.exists() or (anchor and target in texts and f'id="{anchor}"' not in texts[target]):
+                broken.add((path.name, link))
+    assert broken == set()
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Where the site is served: a browser that reads files lets no page search the others."""
+
+    class Silent(SimpleHTTPRequestHandler):
+        def log_message(self, *said: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=SITE)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@in_a_browser
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        ("index.html", "How a predictor works"),
+        ("docs/reference/kernels.html", "block_sparse_entmax_attention"),
+        ("notebooks/sparsefinder/fig04_tradeoff.html", "<img"),
+        ("notebooks/claims.html", "🟢 holds"),
+        # What was searched for is found, by what runs in the browser.
+        ("search.html?q=entmax", "docs/limits.html"),
+    ],
+)
+def test_a_browser_has_nothing_to_complain_of(address, page, shown):
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr"]
+    command = [BROWSER, *options, "--virtual-time-budget=8000", "--dump-dom", f"{address}/{page}"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert [line for line in found.stderr.splitlines() if "CONSOLE" in line] == []
+    assert shown in found.stdout
