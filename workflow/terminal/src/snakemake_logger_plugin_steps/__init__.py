@@ -1,0 +1,109 @@
+"""What Snakemake says in a terminal: a line a step, in words, with its seconds and the minutes that are left.
+
+`profiles/default` chooses it; with ``--dry-run``, ``--verbose`` or ``--printshellcmds``, Snakemake says what it says by itself.
+"""
+
+import sys
+import time
+from collections import Counter
+from logging import WARNING, LogRecord
+from pathlib import Path
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_logger_plugin_steps.expected import Expected
+
+#: Lines of a failed job's log.
+TAIL = 25
+#: What Snakemake says on its own behalf and a reader waits for.
+SAID = ("Nothing to be done",)
+
+
+class LogHandler(LogHandlerBase):
+    """Prints steps as they end. Attributes that Snakemake asks for say that it writes to the terminal and formats by itself."""
+
+    writes_to_stream = True
+    writes_to_file = False
+    has_filter = True
+    has_formatter = True
+    needs_rulegraph = False
+
+    def __post_init__(self) -> None:
+        settings = self.common_settings
+        self.stream = sys.stdout if settings.stdout else sys.stderr
+        self.total = self.done = 0
+        self.begun: dict[int, tuple[float, LogRecord]] = {}
+        self.expected = Expected(Path.cwd())
+        self.plain = None
+        if settings.dryrun or settings.verbose or settings.debug_dag or settings.printshellcmds:
+            self.plain = _of_snakemake(settings, self.stream)
+
+    def emit(self, record: LogRecord) -> None:
+        if self.plain is not None:
+            if self.plain.filter(record):
+                self.plain.emit(record)
+            return
+        event = getattr(record, "event", None)
+        handler = {
+            LogEvent.RUN_INFO: self._run,
+            LogEvent.JOB_INFO: self._begins,
+            LogEvent.JOB_FINISHED: self._ends,
+            LogEvent.JOB_ERROR: self._failed,
+        }.get(event)
+        if handler is not None:
+            handler(record)
+        elif record.levelno >= WARNING or record.getMessage().startswith(SAID):
+            self._say(record.getMessage())
+
+    def _run(self, record: LogRecord) -> None:
+        counts = Counter({rule: count for rule, count in record.stats.items() if rule != "total"})
+        self.total = counts.total()
+        self.expected.begin(counts)
+        self._say(f"{self.total} steps, {self.expected.left()}")
+
+    def _begins(self, record: LogRecord) -> None:
+        self.begun[record.jobid] = (time.monotonic(), record)
+
+    def _ends(self, record: LogRecord) -> None:
+        start, job = self.begun.pop(record.job_id, (None, None))
+        if job is None:
+            return
+        seconds = time.monotonic() - start
+        self.done += 1
+        self.expected.ended(job.rule_name, seconds)
+        left = self.expected.left() if self.done < self.total else ""
+        number = f"{self.done:>{len(str(self.total))}}/{self.total}"
+        self._say(f"{number} {seconds:6.1f} s  {_named(job):<70} {left}".rstrip())
+
+    def _failed(self, record: LogRecord) -> None:
+        _, job = self.begun.pop(record.jobid, (None, None))
+        self._say(f"Failed: {_named(job) if job else record.rule_name}")
+        for log in record.log or []:
+            self._say(f"The end of {log}:")
+            try:
+                lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+            except OSError as error:
+                lines = [str(error)]
+            for line in lines[-TAIL:]:
+                self._say(f"  {line}")
+
+    def _say(self, text: str) -> None:
+        print(text, file=self.stream, flush=True)
+
+    def close(self) -> None:
+        self.expected.keep()
+        super().close()
+
+
+def _named(job: LogRecord) -> str:
+    """What a step is in words."""
+    return job.rule_msg or job.rule_name
+
+
+def _of_snakemake(settings, stream):
+    """Snakemake's own handler."""
+    from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
+
+    said = (settings.quiet, settings.debug_dag, settings.verbose, settings.dryrun, settings.printshellcmds)
+    formatter = DefaultFormatter(settings.quiet, settings.show_failed_logs)
+    return ColorizingTextHandler(settings.nocolor, stream, formatter, DefaultFilter(*said))
