@@ -9,25 +9,24 @@ export HF_HUB_OFFLINE ?= 1
 
 env: .venv/installed
 
-.venv/installed: requirements.lock pyproject.toml replication/pyproject.toml
+.venv/installed: requirements.lock pyproject.toml replication/pyproject.toml workflow/terminal/pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --quiet "$$(grep '^torch==' requirements.lock)"
 	$(BIN)/pip install --quiet --quiet --no-deps -r requirements.lock
-	$(BIN)/pip install --quiet --quiet --no-deps --editable . --editable replication
+	$(BIN)/pip install --quiet --quiet --no-deps --editable . --editable replication --editable workflow/terminal
 	touch $@
 
 results: env
-	snakemake --cores $(CORES) --quiet reason
-	@printf '%s\n' "report   results/demo/report.html" "figures  results/demo/figures/" "claims   results/demo/claims.csv"
+	snakemake --cores $(CORES)
 
 # All models from nothing, and whether they are those that are shipped; on another processor rounding may differ.
 retrain: env
-	snakemake --cores $(CORES) --quiet reason --configfile config/demo.yaml --config profile=retrained checkpoints=False
+	snakemake --cores $(CORES) --configfile config/demo.yaml --config profile=retrained checkpoints=False
 	-replicate compare-weights --checkpoints checkpoints --results results/retrained
 
 # The default run in one file; and everything drawn again from such a file, without network or training.
 archive: results
-	snakemake --cores 1 --quiet reason archive
+	snakemake --cores 1 archive
 	@printf '%s\n' "archive  results/demo.zip"
 
 replay: env
@@ -35,7 +34,7 @@ replay: env
 
 test: lint
 	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
-	snakemake --cores $(CORES) --quiet reason --configfile config/smoke.yaml
+	snakemake --cores $(CORES) --configfile config/smoke.yaml
 	$(MAKE) --no-print-directory results
 	$(MAKE) --no-print-directory docs
 	pytest -q tests/made

@@ -1,9 +1,11 @@
+import time
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version, validate
 
 from workflow.checks import problems
+from workflow.ending import ending
 from workflow.lock import AT_WORK, without_the_locks_of_the_dead
 
 min_version("9.0")
@@ -24,6 +26,7 @@ if found := problems(config):
 if workflow.is_main_process:
     ALIVE = without_the_locks_of_the_dead(Path(".snakemake"))
 shell.prefix(AT_WORK)
+BEGAN = time.time()
 
 SECTIONS = "masked_lm translation char_lm forms normalizer_speed scaling retrofit"
 for name in [
@@ -44,3 +47,8 @@ rule all:
         f"{RESULTS}/report.html",
     message:
         "All notebooks have run"
+
+
+onsuccess:
+    if said := ending(Path(RESULTS), BEGAN):
+        print(said)

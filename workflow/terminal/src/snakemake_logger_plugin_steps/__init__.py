@@ -11,6 +11,7 @@ from pathlib import Path
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
+
 from snakemake_logger_plugin_steps.expected import Expected
 
 #: Lines of a failed job's log.

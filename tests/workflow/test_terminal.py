@@ -1,0 +1,111 @@
+"""What a run says: a line a step, minutes left by time, and of a failure the end of its log."""
+
+import logging
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_logger_plugin_steps import LogHandler, expected
+
+from workflow.ending import ending
+
+SETTINGS = {
+    "stdout": True,
+    "dryrun": False,
+    "verbose": False,
+    "debug_dag": False,
+    "printshellcmds": False,
+    "quiet": None,
+}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr("time.monotonic", lambda: now.seconds)
+    return now
+
+
+@pytest.fixture
+def handler(tmp_path, monkeypatch, clock, capsys):
+    (tmp_path / "workflow").mkdir()
+    (tmp_path / "workflow/resources.csv").write_text("rule,mem_mb,minutes\nlong,1,10\nshort,1,1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    return LogHandler(SimpleNamespace(**SETTINGS, nocolor=True, show_failed_logs=True), None)
+
+
+def say(handler, event=None, text="", level=logging.INFO, **fields):
+    record = logging.LogRecord("snakemake", level, "", 0, text, None, None)
+    vars(record).update(fields, event=event)
+    handler.emit(record)
+
+
+def job(handler, number, rule, text=""):
+    say(handler, LogEvent.JOB_INFO, jobid=number, rule_name=rule, rule_msg=text)
+
+
+def test_steps_are_told_as_they_end_with_minutes_that_follow_time(handler, clock, capsys):
+    say(handler, LogEvent.RUN_INFO, stats={"long": 2, "short": 2, "total": 4})
+    job(handler, 1, "long", "Train the model")
+    job(handler, 2, "short")
+    clock.seconds += 30
+    say(handler, LogEvent.JOB_FINISHED, job_id=2)  # half as long as expected
+    clock.seconds += 270
+    say(handler, LogEvent.JOB_FINISHED, job_id=1)  # as was the other
+    say(handler, LogEvent.SHELLCMD, "replicate train")
+    assert [line.split("  ") for line in map(" ".join, map(str.split, capsys.readouterr().out.splitlines()))] == [
+        ["4 steps, about 22 min left"],
+        ["1/4 30.0 s short about 10 min left"],
+        ["2/4 300.0 s Train the model about 5 min left"],
+    ]
+
+
+def test_the_next_run_knows_what_this_one_took(handler, clock, tmp_path):
+    say(handler, LogEvent.RUN_INFO, stats={"long": 1})
+    job(handler, 1, "long")
+    clock.seconds += 120
+    say(handler, LogEvent.JOB_FINISHED, job_id=1)
+    handler.close()
+    again = expected.Expected(tmp_path)
+    again.begin(Counter(long=2))
+    assert again.left() == "about 4 min left"
+
+
+def test_of_a_failure_the_end_of_the_log_is_shown(handler, tmp_path, capsys):
+    (tmp_path / "a.log").write_text("\n".join(f"line {number}" for number in range(100)))
+    job(handler, 1, "long", "Train the model")
+    say(
+        handler,
+        LogEvent.JOB_ERROR,
+        "Error in rule long",
+        logging.ERROR,
+        jobid=1,
+        rule_name="long",
+        log=["a.log", "none.log"],
+    )
+    said = capsys.readouterr().out
+    assert "Failed: Train the model\nThe end of a.log:\n  line 75\n" in said
+    assert "line 74" not in said
+    assert "No such file" in said
+
+
+def test_warnings_and_that_there_is_nothing_to_do_are_passed_on_and_no_more(handler, capsys):
+    say(handler, None, "Select jobs to execute...")
+    say(handler, None, "Nothing to be done (all requested files are present and up to date).")
+    say(handler, None, "a warning", logging.WARNING)
+    assert capsys.readouterr().out.splitlines() == [
+        "Nothing to be done (all requested files are present and up to date).",
+        "a warning",
+    ]
+
+
+def test_a_run_ends_with_its_verdicts_and_where_to_look(tmp_path):
+    (tmp_path / "claims.csv").write_text("id,verdict\na,holds\nb,fails\nc,holds\n")
+    (tmp_path / "report.html").touch()
+    made = (tmp_path / "report.html").stat().st_mtime
+    assert ending(tmp_path, made - 1).splitlines()[1] == "3 claims: 2 holds, 1 fails"
+    assert f"report     {tmp_path}/report.html" in ending(tmp_path, made - 1)
+    assert ending(tmp_path, made + 1) == ""
+    assert ending(tmp_path / "none", 0) == ""

@@ -1,0 +1,24 @@
+"""What a run ends with: its verdicts, and where to look."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+
+def ending(results: Path, since: float) -> str:
+    """A few lines about a run whose page was written after ``since`` (seconds of the epoch); nothing if it was not."""
+    page, ledger = results / "report.html", results / "claims.csv"
+    if not page.exists() or page.stat().st_mtime < since:
+        return ""
+    with open(ledger, encoding="utf-8", newline="") as file:
+        counts = Counter(row["verdict"] for row in csv.DictReader(file))
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    places = {
+        "report": page,
+        "figures": f"{results}/figures/",
+        "notebooks": f"{results}/notebooks/ (make lab)",
+        "claims": ledger,
+    }
+    return "\n".join(
+        [f"\n{counts.total()} claims: {verdicts}", *(f"{name:<10} {place}" for name, place in places.items())]
+    )
