@@ -31,13 +31,12 @@ class LogHandler(LogHandlerBase):
 
     def __post_init__(self) -> None:
         settings = self.common_settings
-        self.stream = sys.stdout if settings.stdout else sys.stderr
         self.total = self.done = 0
         self.begun: dict[int, tuple[float, LogRecord]] = {}
         self.expected = Expected(Path.cwd())
         self.plain = None
         if settings.dryrun or settings.verbose or settings.debug_dag or settings.printshellcmds:
-            self.plain = _of_snakemake(settings, self.stream)
+            self.plain = _of_snakemake(settings)
 
     def emit(self, record: LogRecord) -> None:
         if self.plain is not None:
@@ -89,7 +88,7 @@ class LogHandler(LogHandlerBase):
                 self._say(f"  {line}")
 
     def _say(self, text: str) -> None:
-        print(text, file=self.stream, flush=True)
+        print(text, file=sys.stdout if self.common_settings.stdout else sys.stderr, flush=True)
 
     def close(self) -> None:
         self.expected.keep()
@@ -101,10 +100,11 @@ def _named(job: LogRecord) -> str:
     return job.rule_msg or job.rule_name
 
 
-def _of_snakemake(settings, stream):
+def _of_snakemake(settings):
     """Snakemake's own handler."""
     from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
 
     said = (settings.quiet, settings.debug_dag, settings.verbose, settings.dryrun, settings.printshellcmds)
     formatter = DefaultFormatter(settings.quiet, settings.show_failed_logs)
+    stream = sys.stdout if settings.stdout else sys.stderr
     return ColorizingTextHandler(settings.nocolor, stream, formatter, DefaultFilter(*said))
