@@ -14,7 +14,7 @@ def extract(
     sequences: Annotated[list[int], typer.Option(help="how many of them, drawn at random; one number per split")],
     seed: Seed,
     output: Annotated[Path, typer.Option(help="folder for <split>/, one file of attention graphs per layer in each")],
-    batch_size: Annotated[int, typer.Option()] = 8,
+    batch_size: Annotated[int, typer.Option(help="sequences at a time")] = 8,
 ) -> None:
     """Store the queries and keys of every layer, from which the gold attention graphs follow."""
     from replication.corpora.blocks import KIND

@@ -63,10 +63,10 @@ def paired(**options: list) -> list[tuple]:
     return list(zip(*options.values(), strict=True))
 
 
-Seed = Annotated[int, typer.Option()]
+Seed = Annotated[int, typer.Option(help="of all that is drawn at random")]
 Seeds = Annotated[list[int], typer.Option(help="repeat for several seeds")]
-Output = Annotated[Path, typer.Option()]
-Split = Annotated[str, typer.Option()]
+Output = Annotated[Path, typer.Option(help="file or folder to write")]
+Split = Annotated[str, typer.Option(help="train, valid or test")]
 Splits = Annotated[list[str], typer.Option(help="repeat for several splits")]
 Corpus = Annotated[dict, typer.Option(parser=json_object, help='{"source": "grammar" | "folder" | "hub", ...}')]
 
@@ -106,8 +106,8 @@ References = Annotated[Path, typer.Option(help="text of the target side, a sente
 Words = Annotated[str, typer.Option(help="moses or spaces: how text becomes words")]
 Architecture = Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of the model")]
 Training = Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of training")]
-Beam = Annotated[int, typer.Option()]
-BatchTokens = Annotated[int, typer.Option()]
+Beam = Annotated[int, typer.Option(help="hypotheses that beam search keeps")]
+BatchTokens = Annotated[int, typer.Option(help="tokens of a batch, padding included")]
 Counts = Annotated[Path, typer.Option(help="table of the counts of every sentence that BLEU adds up")]
 
 # Characters.
