@@ -35,11 +35,13 @@ class NoResults(FileNotFoundError):
 
 
 def results_of(profile: str) -> Path:
-    """The folder of a run: below ``results``, or what is kept of it below ``reported``.
+    """The folder of a run: below ``results``, or what is kept of it below ``reported``, whose figures alone are drawn below
+    ``results``.
 
     Raises :class:`NoResults`, which names the runs that there are.
     """
-    known = {path.name: path for place in ("reported", "results") for path in (ROOT / place).glob("*") if path.is_dir()}
+    folders = [path for place in ("reported", "results") for path in (ROOT / place).glob("*") if path.is_dir()]
+    known = {path.name: path for path in folders if any(child.name != "figures" for child in path.iterdir())}
     if profile not in known:
         there = ", ".join(sorted(known)) or "none"
         raise NoResults(

@@ -11,6 +11,7 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     for folder in ("results/demo", "reported/demo", "reported/brown"):
         (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "claims.csv").touch()
     return tmp_path
 
 
@@ -21,6 +22,9 @@ def test_results_come_before_what_is_kept_of_a_run(runs):
 
 def test_figures_are_never_drawn_over_those_of_a_kept_run(runs):
     assert paths.figures_of("brown") == runs / "results/brown/figures"
+    # Nor are they taken for a run of their own then.
+    (runs / "results/brown/figures").mkdir(parents=True)
+    assert paths.results_of("brown") == runs / "reported/brown"
 
 
 def test_a_run_that_is_not_there_is_told_in_one_sentence(runs):
