@@ -16,9 +16,7 @@ rule report:
         f"{RESULTS}/logs/report.log",
     resources:
         **needs("report"),
-    params:
-        results=RESULTS,
     message:
         "Write the page about the run"
     shell:
-        "replicate report --results {params.results:q} --output {output} > {log} 2>&1"
+        "replicate report --results $(dirname {output}) --output {output} > {log} 2>&1"
