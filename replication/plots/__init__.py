@@ -5,13 +5,21 @@ Functions either draw into axes that they are given, or lay out and return a who
 """
 
 from replication.plots.cells import fill_cells, shade_cells
-from replication.plots.curves import against_blocks, head_grid, tradeoff
+from replication.plots.curves import against_blocks, head_grid, spans_in_training, tradeoff
 from replication.plots.factorised import draw_parts, draw_reach, factorised_heads, reach_growth, reach_key
-from replication.plots.matrices import draw_graph, draw_mask, draw_token_graph, draw_weights, graph_key, share_map
+from replication.plots.matrices import (
+    draw_graph,
+    draw_mask,
+    draw_token_graph,
+    draw_weights,
+    graph_key,
+    predicted_maps,
+    share_map,
+)
 from replication.plots.rules import rules
 from replication.plots.selection import draw_selected, draw_threshold, draw_values, form_grid, selected_keys
 from replication.plots.style import COLUMN, PAGE, PALETTE, TEXT, legend_below, powers_of_ten, save, use_style
-from replication.plots.times import scaling, times_against_blocks
+from replication.plots.times import blocks_by_size, scaling, times_against_blocks
 from replication.plots.translation import bleu_against_budget, cross_attention_maps
 
 __all__ = [
@@ -21,6 +29,7 @@ __all__ = [
     "TEXT",
     "against_blocks",
     "bleu_against_budget",
+    "blocks_by_size",
     "cross_attention_maps",
     "draw_graph",
     "draw_mask",
@@ -38,6 +47,7 @@ __all__ = [
     "head_grid",
     "legend_below",
     "powers_of_ten",
+    "predicted_maps",
     "reach_growth",
     "reach_key",
     "rules",
@@ -46,6 +56,7 @@ __all__ = [
     "selected_keys",
     "shade_cells",
     "share_map",
+    "spans_in_training",
     "times_against_blocks",
     "tradeoff",
     "use_style",

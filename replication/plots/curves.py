@@ -7,8 +7,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replication.plots.style import BLUE, BROWN, GREEN, GREY, INDIGO, SKY, TEXT, VERMILLION, YELLOW, legend_below
-from replication.results import BLOCK_METHODS, METHODS, front
+from replication.plots.style import (
+    BLUE,
+    BROWN,
+    COLUMN,
+    GREEN,
+    GREY,
+    INDIGO,
+    SKY,
+    TEXT,
+    VERMILLION,
+    YELLOW,
+    legend_below,
+)
+from replication.results import BLOCK_METHODS, CHARACTER_MODELS, METHODS, SPAN_MODELS, front
 
 #: Learned ones are drawn through, fixed patterns dashed: colour, marker, line.
 _STYLES = {
@@ -88,6 +100,27 @@ def block_axis(axes: Axes, counts: Iterable[int]) -> None:
     axes.set_xticks(counts, [str(count) for count in counts])
     axes.minorticks_off()
     axes.set_xlabel("attended blocks K")
+
+
+def spans_in_training(logs: pd.DataFrame) -> Figure:
+    """Mean span against the bits of the validation text, from left to right as training goes; a panel per corpus (Table 4).
+
+    ``logs``: rows of :func:`replication.results.read_characters` (``log.csv``) of models with spans.
+    """
+    corpora = sorted(logs["corpus"].unique())
+    width = COLUMN if len(corpora) == 1 else TEXT
+    figure, grid = plt.subplots(1, len(corpora), figsize=(width, 2.6), squeeze=False)
+    styles = dict(zip(SPAN_MODELS, ((BLUE, "o", "-"), (VERMILLION, "s", "--"), (GREEN, "D", ":")), strict=True))
+    for axes, corpus in zip(grid[0], corpora, strict=True):
+        for (model, seed), log in logs[logs["corpus"] == corpus].groupby(["model", "seed"], sort=False):
+            color, marker, line = styles[model]
+            name = CHARACTER_MODELS[model] if seed == logs["seed"].min() else None
+            axes.plot(log["valid_bits"], log["mean_span"], line, color=color, marker=marker, markersize=4, label=name)
+        axes.set(title=corpus, xlabel="validation bits per character", ylabel="mean span, characters")
+        axes.set_ylim(0, 1.05 * logs["mean_span"].max())
+        axes.invert_xaxis()
+    legend_below(figure, *grid[0], columns=1 if len(corpora) == 1 else 3)
+    return figure
 
 
 def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:

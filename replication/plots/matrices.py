@@ -1,8 +1,9 @@
 """Attention as matrices, queries down and keys across: masks, graphs and weights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from replication.plots.cells import as_matrix, fill_cells, name_cells, shade_cells
+from replication.plots.style import PAGE, TEXT
 
 _MASK, LEARNED, POSITION, _GOLD = "#2b4c7e", "#f0c239", "#4c9a6a", "#c0392b"
 
@@ -47,6 +49,23 @@ def draw_weights(
     if words is not None:
         name_cells(axes, words, words)
     return shades
+
+
+def predicted_maps(panels: Mapping[str, Sequence[np.ndarray]], words: Sequence[str]) -> Figure:
+    """A row per head, under its title: the predicted graph, and the weights under it (Figs. 3, 11, 12).
+
+    ``panels``: by title, what was learned, what goes by position, gold edges, and weights, all ``[Q, K]``.
+    """
+    size = (TEXT, min(PAGE, 2.9 * len(panels) + 0.7))
+    figure, grid = plt.subplots(len(panels), 2, figsize=size, sharex=True, sharey=True, squeeze=False)
+    for (left, right), (title, (learned, position, gold, weights)) in zip(grid, panels.items(), strict=True):
+        draw_graph(left, learned, position, gold, words)
+        shades = draw_weights(right, weights, gold, words)
+        left.set_title(title, fontsize=7)
+        right.set_title("entmax weights under the predicted graph", fontsize=7)
+    figure.colorbar(shades, ax=grid, shrink=0.5, aspect=30, label="entmax weight")
+    graph_key(figure)
+    return figure
 
 
 def graph_key(figure: Figure, graph: bool = True, weights: bool = True, columns: int = 4) -> None:

@@ -6,11 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from replication.plots.curves import block_axis, block_line
+from replication.plots.curves import against_blocks, block_axis, block_line
 from replication.plots.style import BROWN, TEXT, VERMILLION, YELLOW, legend_below, powers_of_ten
 from replication.results import BLOCK_METHODS
-from replication.timing.repeats import block_seconds, is_disturbed, summary
-from replication.timing.scaling import measurable
+from replication.timing.repeats import block_seconds, is_disturbed, measurable, summary
 
 #: Attentions that are timed, as the scaling figure names and draws them; block-sparse ones have a colour per density.
 _ATTENTIONS = {
@@ -83,3 +82,29 @@ def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
     axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
     block_axis(axes, timed[timed["method"].isin(BLOCK_METHODS)]["count"])
     axes.set_ylim(bottom=0)
+
+
+def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Figure:
+    """A column per block size: time and score against K, and where there is softmax too, the score of entmax alone (Fig. 13).
+
+    ``points``: rows with ``block_size, method, count, seed, alpha, score``; ``timed``: those of
+    :func:`replication.results.read_block_times`; ``full``: the full model's score.
+    """
+    scores = {"negative perplexity": points}
+    if points["alpha"].nunique() > 1:
+        scores["negative perplexity, entmax"] = points[points["alpha"] == 1.5]
+    sizes, rows = sorted(points["block_size"].unique()), 1 + len(scores)
+    figure, grid = plt.subplots(
+        rows, len(sizes), figsize=(TEXT, 1.75 * rows + 0.5), sharex="col", sharey="row", squeeze=False
+    )
+    for column, size in zip(grid.T, sizes, strict=True):
+        times_against_blocks(column[0], timed[timed["block_size"] == size])
+        for axes, table in zip(column[1:], scores.values(), strict=True):
+            against_blocks(axes, table[table["block_size"] == size], "score", full)
+        column[0].set_title(f"blocks of {size}")
+    for axes in grid[:-1].flat:
+        axes.set_xlabel("")
+    for axes, label in zip(grid[:, 0], ("milliseconds per sequence", *scores), strict=True):
+        axes.set_ylabel(label)
+    legend_below(figure, grid[0, 0], columns=5)
+    return figure

@@ -1,4 +1,4 @@
-"""Repeats of a timing: what a table keeps of them, and whether something disturbed the machine meanwhile."""
+"""What tables keep of measurements of time and memory, and how much of it can be told."""
 
 import numpy as np
 import pandas as pd
@@ -49,3 +49,8 @@ def note_of(seconds: pd.DataFrame) -> list[str]:
     return [
         f"{disturbed.sum()} of {len(disturbed)} timings disturbed: quartiles more than {WIDE:.0%} of the median apart"
     ]
+
+
+def measurable(table: pd.DataFrame) -> pd.Series:
+    """``bytes``, NaN where they are too few to be told: a CPU process' resident memory is known to 2 MiB or so."""
+    return table["bytes"].where((table["device"] != "cpu") | (table["bytes"] >= 2 * 2**20))

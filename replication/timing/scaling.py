@@ -8,7 +8,7 @@ import torch
 
 from replication.timing.clock import peak_bytes, repeated_seconds, run
 from replication.timing.contenders import BLOCK_SPARSE, Predict, Problem, contender, peers
-from replication.timing.repeats import summary
+from replication.timing.repeats import measurable, summary
 
 FORWARD, BOTH = "forward", "forward+backward"
 #: The name under which the table lists the prediction of blocks.
@@ -94,11 +94,6 @@ def _measured(problems: dict[tuple[str, float, str], Problem], repeats: int, pre
         for (name, density, which), problem in problems.items()
     ]  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def measurable(table: pd.DataFrame) -> pd.Series:
-    """``bytes``, NaN where they are too few to be told: a CPU process' resident memory is known to 2 MiB or so."""
-    return table["bytes"].where((table["device"] != "cpu") | (table["bytes"] >= 2 * 2**20))
 
 
 def exponent(n: Sequence[float], values: Sequence[float]) -> float:

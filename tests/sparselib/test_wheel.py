@@ -36,7 +36,9 @@ def test_the_librarys_wheel_holds_the_library_and_the_kernels(library):
 
 
 def test_the_replications_wheel_holds_the_replication(checkout, tmp_path):
-    assert files_of(build_wheel(checkout / "replication", tmp_path)) == sources("replication", "replication")
+    data = {"plots/print.mplstyle", "report/page.html", "stages/examples.txt"}
+    expected = sources("replication", "replication") | {f"replication/{name}" for name in data}
+    assert files_of(build_wheel(checkout / "replication", tmp_path)) == expected
 
 
 def test_all_packages_of_the_replication_are_installed():

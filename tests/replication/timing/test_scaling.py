@@ -17,7 +17,7 @@ from replication.stages import app
 from replication.timing import clock as timing
 from replication.timing import contenders, scaling
 from replication.timing.contenders import Problem
-from replication.timing.repeats import note_of, summary
+from replication.timing.repeats import measurable, note_of, summary
 from sparselib.kernels import BlockMask
 
 COLUMNS = ["n", "density", "what", "pass", "seconds", "lower", "upper", "bytes", "device", "threads", "torch"]
@@ -78,8 +78,8 @@ def test_memory_that_a_cpu_cannot_tell_does_not_count():
     table.loc[(table.what == "block-sparse") & (table.n == 512), "bytes"] = 1e6  # would be nonsense in a fit
     found = scaling.exponents(table).set_index("what").bytes
     assert found["block-sparse"] == pytest.approx(1)
-    assert scaling.measurable(table).isna().sum() == 1
-    assert scaling.measurable(table.assign(device="cuda")).notna().all()
+    assert measurable(table).isna().sum() == 1
+    assert measurable(table.assign(device="cuda")).notna().all()
 
 
 def test_quartiles_that_are_wide_are_disturbed():
