@@ -26,7 +26,8 @@ def read_corpus(source: dict) -> dict[str, Split]:
     Parameters
     ----------
     source : dict
-        ``{"source": "grammar", "words": {split: count}, "seed": 0}`` or ``{"source": "text", "path": ...}``. The path is one
+        ``{"source": "grammar", "words": {split: count}, "seed": 0}``, ``{"source": "digits", "images": {split: count},
+        "seed": 0}`` (:func:`replication.char_lm.digits.digits`) or ``{"source": "text", "path": ...}``. The path is one
         file (enwik8, text8), which is cut as those are, or a folder of ``train``, ``valid`` and ``test``, each ``.txt`` or
         ``.txt.gz``. If it has no test file, the second half of the validation file is the test, and the first half validates.
 
@@ -41,12 +42,18 @@ def read_corpus(source: dict) -> dict[str, Split]:
         case {"source": "grammar", "words": _, "seed": _}:
             documents = read_splits(source, list(SPLITS))
             splits = {name: Split(text_of(documents[name]), "embedded corpus") for name in SPLITS}
+        case {"source": "digits", "images": images, "seed": seed}:
+            from replication.char_lm.digits import digits  # who has a text need not wait for scikit-learn
+
+            splits = {name: Split(text, "scikit-learn's digits") for name, text in digits(images, seed).items()}
         case {"source": "text", "path": path}:
             splits = _read_folder(Path(path)) if Path(path).is_dir() else _read_file(Path(path))
-        case {"source": "grammar" | "text" as kind}:
-            raise ValueError(f"corpus source {kind!r} lacks a key: grammar needs words and seed, text path")
+        case {"source": "grammar" | "digits" | "text" as kind}:
+            raise ValueError(
+                f"corpus source {kind!r} lacks a key: grammar needs words and seed, digits images and seed, text path"
+            )
         case _:
-            raise ValueError(f"corpus source {source.get('source')!r} is unknown: it is grammar or text")
+            raise ValueError(f"corpus source {source.get('source')!r} is unknown: it is grammar, digits or text")
     for name, split in splits.items():
         if not split.text:
             raise ValueError(

@@ -8,6 +8,7 @@ import torch
 
 from replication.char_lm.adaptive_span import AdaptiveSpan
 from replication.char_lm.data import Alphabet
+from replication.char_lm.matrix_transformer import MatrixTransformer
 from replication.char_lm.recurrent import RecurrentModel
 from replication.char_lm.transformer_xl import TransformerXL
 from replication.storage import read_header, read_tensors, write_tensors
@@ -16,7 +17,11 @@ from sparselib.forms import factorised, form
 from sparselib.normalizers import Entmax, topk_softmax
 from sparselib.predictors import RowWise
 
-ARCHITECTURES: dict[str, type[RecurrentModel]] = {"transformer_xl": TransformerXL, "adaptive_span": AdaptiveSpan}
+ARCHITECTURES: dict[str, type[RecurrentModel]] = {
+    "transformer_xl": TransformerXL,
+    "adaptive_span": AdaptiveSpan,
+    "matrix_transformer": MatrixTransformer,
+}
 KIND = "character model"
 
 

@@ -49,7 +49,7 @@ class RecurrentModel(nn.Module, ABC):
         self, ids: Tensor, memory: Memory | None = None, observe: Observer | None = None
     ) -> tuple[Tensor, Memory]:
         """Logits ``[B, Q, V]`` of the successors of ``ids [B, Q]``, and the memory for the segment that follows."""
-        hidden = self.dropout(self.embedding(ids))
+        hidden = self.dropout(self.embed(ids))
         kept: Memory = []
         for number, layer in enumerate(self.layers):
             context = hidden if memory is None else torch.cat([memory[number], hidden], dim=1)
@@ -58,6 +58,10 @@ class RecurrentModel(nn.Module, ABC):
             if observe is not None:
                 observe(number, weights)
         return self.output(hidden), kept
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """``[B, Q] -> [B, Q, d]``."""
+        return self.embedding(ids)
 
     @abstractmethod
     def positions(self, keys: int) -> object:
