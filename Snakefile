@@ -32,6 +32,7 @@ SECTIONS = "masked_lm translation char_lm forms normalizer_speed scaling retrofi
 for name in [
     *["common", "factorised", "students"],
     *(section for section in SECTIONS.split() if section in config),
+    *(["char_lm"] if "patterns" in config and "char_lm" not in config else []),
     *["checkpoints", "claims", "notebooks", "report", "archive"],
 ]:
 

@@ -157,6 +157,32 @@ def _char_lm(settings: dict, path: str) -> Iterator[Problem]:
             yield f"{path}.corpora.{name}.path", f"{corpus['path']} is not there"
 
 
+def _patterns(settings: dict, path: str) -> Iterator[Problem]:
+    for name, section in settings.items():
+        at = f"{path}.{name}"
+        yield from _char_lm(section, at)
+        read = section["recipe"]["length"]
+        for model, its in section["models"].items():
+            if its["length"] < read:
+                yield f"{at}.models.{model}.length", f"{its['length']}, of segments of {read}"
+            pattern = its.get("factorised", {})
+            if (pattern.get("pattern") == "fixed") != ("summary" in pattern):
+                yield f"{at}.models.{model}.factorised.summary", "fixed has one, and strided none"
+        for corpus, source in section["corpora"].items():
+            if source["source"] == "digits":
+                yield from _digits(source["images"], section["rows"], read, f"{at}.corpora.{corpus}")
+
+
+def _digits(images: dict, rows: dict, length: int, path: str) -> Iterator[Problem]:
+    if length != 65:
+        yield path, f"segments of {length}; an image of digits has 64 pixels and the symbol before them"
+    for split, count in images.items():
+        if count % rows[split]:
+            yield f"{path}.images.{split}", f"{count}, which {rows[split]} rows do not divide"
+    if sum(images.values()) > 1797:
+        yield f"{path}.images", f"{sum(images.values())}; there are 1797"
+
+
 def _retrofit(settings: dict, path: str) -> Iterator[Problem]:
     yield from _corpus(settings["corpus"], f"{path}.corpus", ("train", "valid"))
     yield from _methods(settings["rules"], f"{path}.rules", settings["students"]["points"])
@@ -175,6 +201,7 @@ _SECTIONS = {
     "masked_lm": _masked_lm,
     "translation": _translation,
     "char_lm": _char_lm,
+    "patterns": _patterns,
     "forms": _forms,
     "normalizer_speed": _normalizer_speed,
     "retrofit": _retrofit,

@@ -1,13 +1,17 @@
-"""Character language modelling: text, models of one size, and n-grams that they must beat; a folder for every corpus."""
+"""Models of symbols, one after another: of characters with a memory, and of the patterns of Sparse Transformers on text and on
+pixels. In each, models of one size, and n-grams that they must beat; a folder for every corpus.
+"""
 
-CHAR_LM = config["char_lm"]
-CHARACTERS = f"{RESULTS}/char_lm/{{corpus}}"
-CHAR_LM_LOGS = f"{RESULTS}/logs/char_lm/{{corpus}}"
+CHARACTERS = f"{RESULTS}/{{lm}}/{{corpus}}"
+CHAR_LM_LOGS = f"{RESULTS}/logs/{{lm}}/{{corpus}}"
 
 
 wildcard_constraints:
-    corpus="|".join(CHAR_LM["corpora"]),
-    model="|".join(CHAR_LM["models"]),
+    lm="|".join(SYMBOL_LMS),
+    corpus="|".join(
+        {name: None for lm in SYMBOL_LMS.values() for name in lm["corpora"]}
+    ),
+    model="|".join({name: None for lm in SYMBOL_LMS.values() for name in lm["models"]}),
 
 
 rule characters:
@@ -25,7 +29,9 @@ rule characters:
     resources:
         **needs("characters"),
     params:
-        source=lambda wildcards: json.dumps(CHAR_LM["corpora"][wildcards.corpus]),
+        source=lambda wildcards: json.dumps(
+            SYMBOL_LMS[wildcards.lm]["corpora"][wildcards.corpus]
+        ),
     message:
         "Write or read the text {wildcards.corpus}"
     shell:
@@ -47,10 +53,11 @@ rule train_characters:
     params:
         # What a model says of itself goes before what all models have in common.
         settings=lambda wildcards: json.dumps(
-            CHAR_LM["sizes"] | CHAR_LM["models"][wildcards.model]
+            SYMBOL_LMS[wildcards.lm]["sizes"]
+            | SYMBOL_LMS[wildcards.lm]["models"][wildcards.model]
         ),
-        recipe=json.dumps(CHAR_LM["recipe"]),
-        rows=json.dumps(CHAR_LM["rows"]),
+        recipe=lambda wildcards: json.dumps(SYMBOL_LMS[wildcards.lm]["recipe"]),
+        rows=lambda wildcards: json.dumps(SYMBOL_LMS[wildcards.lm]["rows"]),
     message:
         "Train {wildcards.model} on {wildcards.corpus}, seed {wildcards.seed}"
     shell:
@@ -59,57 +66,57 @@ rule train_characters:
         " --output $(dirname {output.model}) > {log} 2>&1"
 
 
-for corpus, model, seed in product(
-    CHAR_LM["corpora"], CHAR_LM["models"], CHAR_LM["seeds"]
-):
-    at = f"{RESULTS}/char_lm/{corpus}"
-    MODELS[f"char_lm/{corpus}/models/{model}/seed{seed}"] = {
-        "stage": "train-characters",
-        "run": {
-            "settings": CHAR_LM["sizes"] | CHAR_LM["models"][model],
-            "recipe": CHAR_LM["recipe"],
-            "rows": CHAR_LM["rows"],
-            "seed": seed,
-        },
-        "text": [f"{at}/text/train.txt", f"{at}/text/valid.txt"],
-        "made_from": f"{at}/text/corpus.json",
-        "measured": [f"{at}/models/{model}/seed{seed}/measured.csv"],
-    }
-
+for lm, section in SYMBOL_LMS.items():
+    for corpus, model, seed in product(
+        section["corpora"], section["models"], section["seeds"]
+    ):
+        at = f"{RESULTS}/{lm}/{corpus}"
+        MODELS[f"{lm}/{corpus}/models/{model}/seed{seed}"] = {
+            "stage": "train-characters",
+            "run": {
+                "settings": section["sizes"] | section["models"][model],
+                "recipe": section["recipe"],
+                "rows": section["rows"],
+                "seed": seed,
+            },
+            "text": [f"{at}/text/train.txt", f"{at}/text/valid.txt"],
+            "made_from": f"{at}/text/corpus.json",
+            "measured": [f"{at}/models/{model}/seed{seed}/measured.csv"],
+        }
 
 # All models of a corpus in one process: each takes a second.
-rule measure_characters:
-    input:
-        code=closure("measure-characters"),
-        text=rules.characters.output.text,
-        models=expand(
-            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/model.safetensors",
-            model=CHAR_LM["models"],
-            seed=CHAR_LM["seeds"],
-            allow_missing=True,
-        ),
-        summaries=expand(
-            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/training.json",
-            model=CHAR_LM["models"],
-            seed=CHAR_LM["seeds"],
-            allow_missing=True,
-        ),
-    output:
-        expand(
-            f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{{table}}",
-            model=CHAR_LM["models"],
-            seed=CHAR_LM["seeds"],
-            table=["measured.csv", "segments.parquet"],
-            allow_missing=True,
-        ),
-    log:
-        f"{CHAR_LM_LOGS}/measure.log",
-    resources:
-        **needs("measure_characters"),
-    message:
-        "Evaluate the character models of {wildcards.corpus}"
-    shell:
-        "replicate measure-characters --text $(dirname {input.text[0]}) $(printf ' --model %s' $(dirname {input.models})) > {log} 2>&1"
+for lm, corpus in [
+    (lm, name) for lm in SYMBOL_LMS for name in SYMBOL_LMS[lm]["corpora"]
+]:
+    at = f"{RESULTS}/{lm}/{corpus}"
+    models = [
+        f"{at}/models/{model}/seed{seed}"
+        for model in SYMBOL_LMS[lm]["models"]
+        for seed in SYMBOL_LMS[lm]["seeds"]
+    ]
+
+    rule:
+        name:
+            f"measure_characters_{lm.replace('/', '_')}_{corpus.replace('-', '_')}"
+        input:
+            code=closure("measure-characters"),
+            text=expand(f"{at}/text/{{split}}.txt", split=["train", "valid", "test"]),
+            models=expand("{model}/model.safetensors", model=models),
+            summaries=expand("{model}/training.json", model=models),
+        output:
+            expand(
+                "{model}/{table}",
+                model=models,
+                table=["measured.csv", "segments.parquet"],
+            ),
+        log:
+            f"{RESULTS}/logs/{lm}/{corpus}/measure.log",
+        resources:
+            **needs("measure_characters"),
+        message:
+            f"Evaluate the models of {corpus}"
+        shell:
+            "replicate measure-characters --text $(dirname {input.text[0]}) $(printf ' --model %s' $(dirname {input.models})) > {log} 2>&1"
 
 
 rule character_baselines:
@@ -128,31 +135,26 @@ rule character_baselines:
         "replicate character-baselines --text $(dirname {input.text[0]}) --output {output} > {log} 2>&1"
 
 
-CHARACTER_LOGS, CHARACTER_TABLES, SEGMENTS = (
-    expand(
-        f"{CHARACTERS}/models/{{model}}/seed{{seed}}/{name}",
-        corpus=CHAR_LM["corpora"],
-        model=CHAR_LM["models"],
-        seed=CHAR_LM["seeds"],
+if "char_lm" in config:
+    TEXTS = expand(
+        [
+            f"{RESULTS}/char_lm/{{corpus}}/baselines.csv",
+            f"{RESULTS}/char_lm/{{corpus}}/text/corpus.json",
+        ],
+        corpus=config["char_lm"]["corpora"],
     )
-    for name in ("log.csv", "measured.csv", "segments.parquet")
-)
-TEXTS = expand(
-    [f"{CHARACTERS}/baselines.csv", f"{CHARACTERS}/text/corpus.json"],
-    corpus=CHAR_LM["corpora"],
-)
-
-FIGURES["extremely_sparse/table4_spans"] = [
-    *CHARACTER_LOGS,
-    "config/published/extremely_sparse_table4.csv",
-]
-TABLES["extremely_sparse/table3_characters"] = [
-    *CHARACTER_TABLES,
-    *TEXTS,
-    "config/published/extremely_sparse_table3.csv",
-]
-TABLES["explicit_sparse/table23_characters"] = [
-    *CHARACTER_TABLES,
-    "config/published/extremely_sparse_table3.csv",
-]
-MEASURED += CHARACTER_LOGS + CHARACTER_TABLES + SEGMENTS
+    FIGURES["extremely_sparse/table4_spans"] = [
+        *of_models("char_lm", "log.csv"),
+        "config/published/extremely_sparse_table4.csv",
+    ]
+    TABLES["extremely_sparse/table3_characters"] = [
+        *of_models("char_lm", "measured.csv"),
+        *TEXTS,
+        "config/published/extremely_sparse_table3.csv",
+    ]
+    TABLES["explicit_sparse/table23_characters"] = [
+        *of_models("char_lm", "measured.csv"),
+        "config/published/extremely_sparse_table3.csv",
+    ]
+for lm in SYMBOL_LMS:
+    MEASURED += of_models(lm, "log.csv", "measured.csv", "segments.parquet")

@@ -31,6 +31,12 @@ TASKS = {f"translation/{pair}": config["translation"] for pair in PAIRS}
 if "masked_lm" in config:
     TASKS["masked_lm"] = config["masked_lm"]
 
+# Models of symbols, one after another: the folder of each below RESULTS, and its section.
+SYMBOL_LMS = {"char_lm": config["char_lm"]} if "char_lm" in config else {}
+SYMBOL_LMS |= {
+    f"patterns/{name}": section for name, section in config.get("patterns", {}).items()
+}
+
 # What the training of a translator leaves.
 TRANSLATOR_FILES = ["model.safetensors", "training.csv", "training.json"]
 # Every model that is trained, by its folder below RESULTS: the stage that trains it, its settings and seed, the text that it
@@ -42,6 +48,7 @@ LEFT = {
     "masked_lm": [*TRANSLATOR_FILES, "config.json"],
     "translation": TRANSLATOR_FILES,
     "char_lm": ["model.safetensors", "log.csv", "training.json"],
+    "patterns": ["model.safetensors", "log.csv", "training.json"],
     "forms": TRANSLATOR_FILES,
     "normalizer_speed": TRANSLATOR_FILES,
 }
@@ -222,4 +229,16 @@ def measured(task, kind):
     """Files that notebooks and the ledger read: every seed, and every layer where there are layers."""
     return expand(
         f"{RESULTS}/{task}/{kind}", seed=SEEDS, layer=layers(task), split=SPLITS
+    )
+
+
+def of_models(lm, *names):
+    """Files of every model of one of the SYMBOL_LMS."""
+    section = SYMBOL_LMS[lm]
+    return expand(
+        f"{RESULTS}/{lm}/{{corpus}}/models/{{model}}/seed{{seed}}/{{name}}",
+        corpus=section["corpora"],
+        model=section["models"],
+        seed=section["seeds"],
+        name=names,
     )
