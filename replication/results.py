@@ -43,6 +43,8 @@ CHARACTER_MODELS = {
 }
 #: Those of them whose spans Table 4 of Extremely Sparse Transformer compares.
 SPAN_MODELS = ["adaptive-span", "adaptive-span-top-32", "adaptive-span-top-8"]
+#: Models with the patterns of Sparse Transformers, and with none.
+PATTERN_MODELS = {"dense": "Dense", "strided": "Strided", "fixed": "Fixed"}
 #: Rules that say what a model attends to which was not trained for them, the one that sees all scores first.
 RULES = {
     "oracle": "Largest scores (oracle)",
@@ -165,10 +167,10 @@ def by_budget(forms: pd.DataFrame, measure: str = "bleu") -> pd.DataFrame:
     return table.loc[[form for form in FORMS if form in table.index], columns].rename_axis(columns=None)
 
 
-def read_characters(folder: Path, name: str) -> pd.DataFrame:
+def read_characters(folder: Path, name: str, models: Iterable[str] = tuple(CHARACTER_MODELS)) -> pd.DataFrame:
     """``measured.csv`` or ``log.csv`` of every character model, with ``corpus``, ``model`` and ``seed`` as first columns.
 
-    Models come in the order of :data:`CHARACTER_MODELS`, corpora and seeds in that of their names.
+    Models come in the order of ``models``, corpora and seeds in that of their names.
 
     Raises
     ------
@@ -176,7 +178,7 @@ def read_characters(folder: Path, name: str) -> pd.DataFrame:
         If there is none.
     """
     tables = []
-    for model in CHARACTER_MODELS:
+    for model in models:
         for path in sorted(folder.glob(f"*/models/{model}/seed*/{name}")):
             corpus, seed = path.parents[3].name, int(path.parent.name.removeprefix("seed"))
             table = read_table(path)

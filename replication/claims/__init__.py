@@ -14,6 +14,7 @@ from replication.claims import (
     forms,
     masked_lm,
     normalizer_speed,
+    patterns,
     premises,
     retrofit,
     translation,
@@ -32,6 +33,8 @@ TASKS: dict[str, dict[str, Test]] = {
     "forms/documents": forms.DOCUMENTS,
     "normalizer_speed": normalizer_speed.TESTS,
     "factorised": factorised.TESTS,
+    "patterns/images": patterns.IMAGES,
+    "patterns/text": patterns.TEXT,
     "retrofit": retrofit.TESTS,
 }
 TESTS: dict[str, Test] = {name: test for tests in TASKS.values() for name, test in tests.items()}

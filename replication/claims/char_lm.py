@@ -56,7 +56,7 @@ def _bits(corpus: Path, table: pd.DataFrame) -> tuple[Bits, str]:
     return found, units
 
 
-def _saved(corpus: Path, table: pd.DataFrame, worse: str, better: str) -> Effect:
+def saved(corpus: Path, table: pd.DataFrame, worse: str, better: str) -> Effect:
     """Bits that ``better`` is below ``worse``."""
     bits, units = _bits(corpus, table)
     seeds = sorted(set.intersection(*({seed for model, seed in bits if model == name} for name in (worse, better))))
@@ -71,7 +71,7 @@ def _positions(table: pd.DataFrame) -> pd.DataFrame:
 @_claim("clm-xl-beats-block")
 @_every_corpus(["block", "transformer-xl"])
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
-    return [_saved(corpus, table, "block", "transformer-xl")]
+    return [saved(corpus, table, "block", "transformer-xl")]
 
 
 @_claim("clm-span-beats-xl")
@@ -81,7 +81,7 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     positions = _positions(table)
     fewer = 1 - positions["adaptive-span"] / positions["transformer-xl"]
     return [
-        _saved(corpus, table, "transformer-xl", "adaptive-span"),
+        saved(corpus, table, "transformer-xl", "adaptive-span"),
         over_seeds("share of positions saved", fewer, "model"),
     ]
 
@@ -89,13 +89,13 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 @_claim("clm-xl-top-k-no-worse")
 @_every_corpus(["transformer-xl", "transformer-xl-top-k"])
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
-    return [_saved(corpus, table, "transformer-xl", "transformer-xl-top-k")]
+    return [saved(corpus, table, "transformer-xl", "transformer-xl-top-k")]
 
 
 @_claim("clm-span-top-8-no-worse")
 @_every_corpus(["adaptive-span", "adaptive-span-top-8"])
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
-    return [_saved(corpus, table, "adaptive-span", "adaptive-span-top-8")]
+    return [saved(corpus, table, "adaptive-span", "adaptive-span-top-8")]
 
 
 @_claim("clm-span-top-8-fewer-positions")

@@ -161,5 +161,7 @@ MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
     "forms/documents": {"bleu": _per_corpus("*-*", _best_bleu)},
     "normalizer_speed": {"bleu": partial(_speed, "bleu"), "decoded_tokens": partial(_speed, "decoded_tokens")},
     "factorised": {},
+    "patterns/images": {},
+    "patterns/text": {},
     "retrofit": {},
 }
