@@ -6,7 +6,7 @@ Functions either draw into axes that they are given, or lay out and return a who
 
 from replication.plots.cells import fill_cells, shade_cells
 from replication.plots.curves import against_blocks, head_grid, spans_in_training, tradeoff
-from replication.plots.factorised import draw_parts, draw_reach, factorised_heads, reach_growth, reach_key
+from replication.plots.factorised import draw_parts, draw_reach, draw_shares, factorised_heads, reach_growth, reach_key
 from replication.plots.matrices import (
     draw_graph,
     draw_mask,
@@ -36,6 +36,7 @@ __all__ = [
     "draw_parts",
     "draw_reach",
     "draw_selected",
+    "draw_shares",
     "draw_threshold",
     "draw_token_graph",
     "draw_values",

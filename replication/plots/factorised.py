@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from replication.plots.cells import as_matrix, fill_cells, frame_row, name_cells
-from replication.plots.style import BLUE, GREEN, TEXT, VERMILLION, powers_of_ten
+from replication.plots.style import BLUE, GREEN, PALETTE, TEXT, VERMILLION, powers_of_ten
 
 _FIRST, _SECOND, _FUTURE = BLUE, VERMILLION, "0.9"
 _NEVER, _TWO, _ONE = VERMILLION, "#a9c9e8", "#2b4c7e"
@@ -105,3 +105,18 @@ def reach_growth(axes: Axes, growth: pd.DataFrame, exponents: pd.DataFrame) -> N
     axes.minorticks_off()
     axes.set(xlabel="positions n, stride √n", ylabel="pairs", title="pairs attended to, and reached in two steps")
     axes.legend(loc="outside right upper" if False else "upper left")
+
+
+def draw_shares(axes: Axes, parts: pd.DataFrame) -> None:
+    """A mark per head: how much of its attention lies on its row, and on its column; a cross where it would look alike at all.
+
+    ``parts``: rows of :func:`replication.char_lm.parts.attention_in_parts`, of one kind of data. On the line, both make up all.
+    """
+    layers = sorted(parts["layer"].unique())
+    for layer, (color, marker) in zip(layers, zip(PALETTE, "osD^vPX*", strict=True), strict=False):
+        rows = parts[parts["layer"] == layer]
+        axes.plot(rows["row"], rows["column"], marker, color=color, markersize=4, alpha=0.8, label=f"layer {layer + 1}")
+    uniform = parts[["uniform_row", "uniform_column"]].iloc[0]
+    axes.plot(*uniform, "x", color="black", markersize=6, label="a head that attends to all alike")
+    axes.plot([0, 1], [1, 0], ":", color="0.5", linewidth=0.8)
+    axes.set(xlim=(0, 1.02), ylim=(0, 1.02), aspect="equal", xlabel="share on its row", ylabel="share on its column")

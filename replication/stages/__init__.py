@@ -21,6 +21,7 @@ GROUPS = {
         "coreference",
         "tags",
         "factorised",
+        "attention_parts",
     ),
     "Models under predicted graphs": (
         "perplexity",

@@ -286,6 +286,7 @@ MISSING = {
     "tags": {"graphs": "g", "tokens": "nowhere", "projection": "p", "centroids": "c", "clusters": 2},
     "fit-blocks": {**LAYER, "settings": {"dimension": 3}, "block_size": 2, "blocks": BLOCKS, "points": 10},
     "claims": {"published": "nowhere", "results": "r"},
+    "attention-parts": {"text": "t", "model": "nowhere", "stride": 8},
     "printed": {"published": "nowhere"},
     "report": {"results": "nowhere"},
     "archive": {"results": "r", "file": "nowhere"},

@@ -119,6 +119,35 @@ for lm, corpus in [
             "replicate measure-characters --text $(dirname {input.text[0]}) $(printf ' --model %s' $(dirname {input.models})) > {log} 2>&1"
 
 
+# Where the heads of full attention look, in terms of the patterns that were put in its place.
+for kind, section in config.get("patterns", {}).items():
+    for corpus in section["corpora"]:
+        at = f"{RESULTS}/patterns/{kind}/{corpus}"
+        dense = [f"{at}/models/dense/seed{seed}" for seed in section["seeds"]]
+
+        rule:
+            name:
+                f"attention_parts_{kind}_{corpus.replace('-', '_')}"
+            input:
+                code=closure("attention-parts"),
+                text=expand(f"{at}/text/{{split}}.txt", split=["train", "test"]),
+                models=expand("{model}/model.safetensors", model=dense),
+                summaries=expand("{model}/training.json", model=dense),
+            output:
+                f"{at}/parts.csv",
+            log:
+                f"{RESULTS}/logs/patterns/{kind}/{corpus}/parts.log",
+            resources:
+                **needs("attention_parts"),
+            params:
+                stride=section["models"]["dense"]["width"],
+            message:
+                f"See where dense heads look on {corpus}"
+            shell:
+                "replicate attention-parts --text $(dirname {input.text[0]}) $(printf ' --model %s' $(dirname {input.models}))"
+                " --stride {params.stride} --output {output} > {log} 2>&1"
+
+
 rule character_baselines:
     input:
         code=closure("character-baselines"),
@@ -158,3 +187,18 @@ if "char_lm" in config:
     ]
 for lm in SYMBOL_LMS:
     MEASURED += of_models(lm, "log.csv", "measured.csv", "segments.parquet")
+if "patterns" in config:
+    PARTS = [
+        f"{RESULTS}/patterns/{kind}/{corpus}/parts.csv"
+        for kind, section in config["patterns"].items()
+        for corpus in section["corpora"]
+    ]
+    FIGURES["factorised/trained"] = [
+        *PARTS,
+        *[
+            path
+            for lm in config["patterns"]
+            for path in of_models(f"patterns/{lm}", "measured.csv")
+        ],
+    ]
+    MEASURED += PARTS
