@@ -1,4 +1,4 @@
-"""What Sparse Transformers claims about models that are trained with its patterns; a test gets the folder of one kind of data."""
+"""What Sparse Transformers claims about models trained with its patterns; a test gets the folder of one kind of data."""
 
 from functools import partial
 from pathlib import Path

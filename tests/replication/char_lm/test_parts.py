@@ -28,7 +28,7 @@ def by_loops(weights: torch.Tensor, stride: int) -> dict[str, list[float]]:
 
 def test_shares_are_those_of_a_loop():
     model = trained(DENSE)
-    alphabet, ids = corpus(2)
+    _, ids = corpus(2)
     stream = cut(ids[:201], 2, 20)
     weights = []
     with torch.no_grad():
