@@ -23,15 +23,15 @@ def attention_in_parts(model: RecurrentModel, stream: Stream, length: int, strid
     """
     device = model.output.weight.device
     row, column = (masks.to_dense(part, 1, 1, length)[0, 0].to(device) for part in masks.strided_parts(stride))
-    parts = torch.stack([row, column, row | column]).float()  # [3, n, n]
-    seen = torch.ones(length, length, device=device).tril()
+    parts = torch.stack([row, column, row | column]).double()  # [3, n, n]
+    seen = torch.ones(length, length, dtype=torch.float64, device=device).tril()
     telling = (row | column).sum(-1) < seen.sum(-1)
     uniform = ((parts * seen).sum(-1) / seen.sum(-1))[:, telling].mean(-1)
     sums, count = {}, 0
 
     def add(layer: int, weights: Tensor) -> None:
-        shares = torch.einsum("bhqk,pqk->bhqp", weights, parts)[:, :, telling]
-        sums[layer] = sums.get(layer, 0) + shares.double().mean(2).sum(0)
+        shares = torch.einsum("bhqk,pqk->bhqp", weights.double(), parts)[:, :, telling]
+        sums[layer] = sums.get(layer, 0) + shares.mean(2).sum(0)
 
     for inputs, _ in stream.segments(length):
         if inputs.shape[1] == length:
