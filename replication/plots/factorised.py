@@ -104,11 +104,11 @@ def reach_growth(axes: Axes, growth: pd.DataFrame, exponents: pd.DataFrame) -> N
     axes.set_xticks(lengths, [str(n) for n in lengths])
     axes.minorticks_off()
     axes.set(xlabel="positions n, stride √n", ylabel="pairs", title="pairs attended to, and reached in two steps")
-    axes.legend(loc="outside right upper" if False else "upper left")
+    axes.legend(loc="upper left")
 
 
 def draw_shares(axes: Axes, parts: pd.DataFrame) -> None:
-    """A mark per head: how much of its attention lies on its row, and on its column; a cross where it would look alike at all.
+    """A mark per head: how much of its attention lies on its row, and on its column; a cross: of a head that attends alike to all.
 
     ``parts``: rows of :func:`replication.char_lm.parts.attention_in_parts`, of one kind of data. On the line, both make up all.
     """
