@@ -116,6 +116,24 @@ def rule_points(folder: Path) -> pd.DataFrame:
     return points.reset_index()
 
 
+def read_captioning(folder: Path, name: str) -> pd.DataFrame:
+    """A table of every captioner, ``measured.csv``, ``captions.parquet`` or ``attention.parquet``, with its model and seed.
+
+    Raises ``FileNotFoundError`` if there is none.
+    """
+    tables = [_with_run(read_table(path), path) for path in sorted(folder.glob(f"models/*/seed*/{name}"))]
+    if not tables:
+        raise FileNotFoundError(f"{folder}: no table of a captioner ({name}); run the workflow first")
+    return pd.concat(tables, ignore_index=True)
+
+
+def _with_run(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """With columns ``model`` and ``seed`` before its own, of the path ``.../models/<model>/seed<seed>/<name>``."""
+    table.insert(0, "model", path.parents[1].name)
+    table.insert(1, "seed", int(path.parent.name.removeprefix("seed")))
+    return table
+
+
 def read_forms(folder: Path) -> pd.DataFrame:
     """BLEU of every trained attention form: ``form, budget`` (NaN: Full), ``seed, tested_with, bleu, attended_<place>``.
 
@@ -180,10 +198,8 @@ def read_characters(folder: Path, name: str, models: Iterable[str] = tuple(CHARA
     tables = []
     for model in models:
         for path in sorted(folder.glob(f"*/models/{model}/seed*/{name}")):
-            corpus, seed = path.parents[3].name, int(path.parent.name.removeprefix("seed"))
-            table = read_table(path)
-            for place, (column, value) in enumerate({"corpus": corpus, "model": model, "seed": seed}.items()):
-                table.insert(place, column, value)
+            table = _with_run(read_table(path), path)
+            table.insert(0, "corpus", path.parents[3].name)
             tables.append(table)
     if not tables:
         raise FileNotFoundError(f"{folder}: no table of a character model ({name}); run the workflow first")

@@ -173,6 +173,19 @@ def _patterns(settings: dict, path: str) -> Iterator[Problem]:
                 yield from _digits(source["images"], section["rows"], read, f"{at}.corpora.{corpus}")
 
 
+def _captioning(settings: dict, path: str) -> Iterator[Problem]:
+    for side in ("encoder", "decoder"):
+        yield from _divides(settings["architecture"], f"{path}.architecture", f"{side}_attention_heads", "d_model")
+    source = settings["source"]
+    if source["source"] == "karpathy":
+        if not Path(source["captions"]).is_file():
+            yield f"{path}.source.captions", f"there is no file {source['captions']}"
+        if not Path(source["regions"]).is_dir():
+            yield f"{path}.source.regions", f"there is no folder {source['regions']}"
+    elif settings["shown"] > source["images"]["test"]:
+        yield f"{path}.shown", f"{settings['shown']}, of {source['images']['test']} test images"
+
+
 def _digits(images: dict, rows: dict, length: int, path: str) -> Iterator[Problem]:
     if length != 65:
         yield path, f"segments of {length}; an image of digits has 64 pixels and the symbol before them"
@@ -202,6 +215,7 @@ _SECTIONS = {
     "translation": _translation,
     "char_lm": _char_lm,
     "patterns": _patterns,
+    "captioning": _captioning,
     "forms": _forms,
     "normalizer_speed": _normalizer_speed,
     "retrofit": _retrofit,

@@ -9,6 +9,7 @@ import pandas as pd
 
 from replication.claims import (
     blocks,
+    captioning,
     char_lm,
     factorised,
     forms,
@@ -35,6 +36,7 @@ TASKS: dict[str, dict[str, Test]] = {
     "factorised": factorised.TESTS,
     "patterns/images": patterns.IMAGES,
     "patterns/text": patterns.TEXT,
+    "captioning": captioning.TESTS,
     "retrofit": retrofit.TESTS,
 }
 TESTS: dict[str, Test] = {name: test for tests in TASKS.values() for name, test in tests.items()}

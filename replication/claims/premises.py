@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from replication.reading import noted, read_table
-from replication.results import by_budget, over_heads, read_characters, read_forms, read_sweep
+from replication.results import by_budget, over_heads, read_captioning, read_characters, read_forms, read_sweep
 
 CONDITION = re.compile(r"\s*([a-z_0-9]+)\s*(>=|<=)\s*([0-9.]+)\s*")
 
@@ -133,6 +133,12 @@ def _speed(column: str, folder: Path) -> dict[str, float]:
     return {"": float(table.loc["softmax", column])}
 
 
+def _caption_lift(folder: Path) -> dict[str, float]:
+    """How many times better softmax's captions are for their own images than for others: 1 of a model that sees nothing."""
+    softmax = read_captioning(folder, "captions.parquet").query("model == 'softmax'")
+    return {"": float(softmax["cider"].mean() / softmax["cider_of_other"].mean())}
+
+
 #: By task: what premises can speak of, from the folder of the task to a value per corpus.
 MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
     "masked_lm": {
@@ -163,5 +169,6 @@ MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
     "factorised": {},
     "patterns/images": {},
     "patterns/text": {},
+    "captioning": {"lift": _caption_lift},
     "retrofit": {},
 }

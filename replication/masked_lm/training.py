@@ -1,7 +1,6 @@
 """Training an entmax masked language model, so that an interrupted run goes on as if nothing had happened."""
 
 import hashlib
-import json
 import shutil
 from pathlib import Path
 from types import MethodType
@@ -24,6 +23,7 @@ from transformers.trainer_utils import get_last_checkpoint
 from replication import processes
 from replication.divergence import check_loss
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
+from replication.resuming import keep_whole_checkpoints
 from replication.seals import seal
 from replication.storage import replacing
 from sparselib.dense_attention import Normalizer
@@ -153,12 +153,11 @@ def train(
     text = hashlib.sha256(input_ids.contiguous().numpy().tobytes()).hexdigest()
     with args.main_process_first():
         if processes.is_first():
-            _discard_foreign_checkpoints(
+            keep_whole_checkpoints(
                 checkpoints,
                 {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
                 | {"model": model.config.to_dict(), "text": text},
             )
-            _remove_half_written(checkpoints)
     trainer = MaskedLMTrainer(
         model=model,
         args=args,
@@ -180,29 +179,3 @@ def train(
         seal(folder / "config.json")
         shutil.rmtree(checkpoints)
     return trainer.state.log_history
-
-
-def _discard_foreign_checkpoints(folder: Path, settings: dict[str, object]) -> None:
-    """Keep the checkpoints in ``folder`` only if they were made with these settings."""
-    record = folder / "settings.json"
-    as_text = json.dumps(settings, sort_keys=True, default=str)
-    if folder.exists() and not (record.exists() and record.read_text() == as_text):
-        shutil.rmtree(folder)
-    with replacing(record) as temporary:
-        temporary.write_text(as_text)
-
-
-def _remove_half_written(folder: Path) -> None:
-    """Remove checkpoints that a kill has left half-written."""
-    for checkpoint in folder.glob("checkpoint-*"):
-        if not _is_whole(checkpoint):
-            shutil.rmtree(checkpoint)
-
-
-def _is_whole(checkpoint: Path) -> bool:
-    """The Trainer writes ``trainer_state.json`` last, so it tells: it is missing or cut off if anything is."""
-    try:
-        json.loads((checkpoint / "trainer_state.json").read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
-        return False
-    return True

@@ -1,9 +1,10 @@
-"""Figures in one style, a file for each kind: curves, matrices, factorised patterns, rules, selection by score, times,
-translation.
+"""Figures in one style, a file for each kind: captioning, curves, matrices, factorised patterns, rules, selection by score,
+times, translation.
 
 Functions either draw into axes that they are given, or lay out and return a whole figure; ``style`` holds what all share.
 """
 
+from replication.plots.captioning import attention_over_picture
 from replication.plots.cells import fill_cells, shade_cells
 from replication.plots.curves import against_blocks, head_grid, spans_in_training, tradeoff
 from replication.plots.factorised import draw_parts, draw_reach, draw_shares, factorised_heads, reach_growth, reach_key
@@ -28,6 +29,7 @@ __all__ = [
     "PALETTE",
     "TEXT",
     "against_blocks",
+    "attention_over_picture",
     "bleu_against_budget",
     "blocks_by_size",
     "cross_attention_maps",

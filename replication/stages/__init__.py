@@ -10,8 +10,15 @@ from replication.stages.options import stage
 
 # Each is a function in the module of its name, beside its class Command if it has one of its own.
 GROUPS = {
-    "Texts": ("corpus", "tokenize", "parallel_corpus", "binarize", "characters"),
-    "Training": ("train_masked_lm", "train_translation", "train_characters", "train_forms", "train_normalizers"),
+    "Texts": ("corpus", "tokenize", "parallel_corpus", "binarize", "characters", "pictures"),
+    "Training": (
+        "train_masked_lm",
+        "train_translation",
+        "train_characters",
+        "train_forms",
+        "train_normalizers",
+        "train_captioner",
+    ),
     "Attention graphs": (
         "extract",
         "extract_decoder",
@@ -32,6 +39,7 @@ GROUPS = {
         "character_baselines",
         "measure_forms",
         "measure_pronouns",
+        "measure_captioners",
     ),
     "Blocks and time": ("fit_blocks", "evaluate_blocks", "time_blocks", "normalizer_speed", "scaling"),
     "A model that one has": ("measure_rules", "sparsify"),

@@ -113,6 +113,10 @@ Counts = Annotated[Path, typer.Option(help="table of the counts of every sentenc
 # Characters.
 Text = Annotated[Path, typer.Option(help="folder of characters: train.txt, valid.txt, test.txt")]
 
+# Image captioning.
+Pictures = Annotated[Path, typer.Option(help="folder of pictures: train.jsonl, test.jsonl")]
+RegionFeatures = Annotated[Path, typer.Option("--regions", help="folder with <image>.npz, or one npz of all images")]
+
 # A model that somebody has.
 RetrofitModel = Annotated[
     str, typer.Option("--model", help="folder of a masked language model, package:NAME/FOLDER, or one of the hub")

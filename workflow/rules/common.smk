@@ -49,6 +49,7 @@ LEFT = {
     "translation": TRANSLATOR_FILES,
     "char_lm": ["model.safetensors", "log.csv", "training.json"],
     "patterns": ["model.safetensors", "log.csv", "training.json"],
+    "captioning": [*TRANSLATOR_FILES, "config.json", "vocabulary.json"],
     "forms": TRANSLATOR_FILES,
     "normalizer_speed": TRANSLATOR_FILES,
 }

@@ -1,0 +1,1 @@
+"""Image captioning: pictures with captions, a transformer that describes them, and how good its descriptions are."""
