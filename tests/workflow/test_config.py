@@ -38,19 +38,22 @@ from sparselib.sparsify.gold import gold_rule
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
 EVERY_PROFILE = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
-NEWS, MINILM = EVERY_PROFILE["paper-news"], EVERY_PROFILE["minilm"]
+NEWS, MINILM, CAPTIONS = (EVERY_PROFILE[name] for name in ("paper-news", "minilm", "paper-captions"))
 #: Those of every task.
-PROFILES = {name: profile for name, profile in EVERY_PROFILE.items() if profile not in (NEWS, MINILM)}
+PROFILES = {name: profile for name, profile in EVERY_PROFILE.items() if profile not in (NEWS, MINILM, CAPTIONS)}
 SETTINGS = SCHEMA["$defs"]["masked_lm"]["properties"]
 TRANSLATION = SCHEMA["$defs"]["translation"]["properties"]
 CHAR_LM = SCHEMA["$defs"]["char_lm"]["properties"]
 TASKS = ("masked_lm", "translation")
-OPTIONAL = (*TASKS, "char_lm", "forms", "retrofit")
+OPTIONAL = (*TASKS, "char_lm", "patterns", "captioning", "forms", "retrofit")
 NAMED_BY_THE_USER = (
     ["masked_lm", "unseen"],
     ["translation", "corpus"],
     ["translation", "pretraining", "corpus"],
     ["char_lm", "corpora"],
+    ["patterns", "text", "corpora"],
+    ["patterns", "images", "corpora"],
+    ["captioning", "models"],
     ["forms", "sentences", "corpus"],
     ["forms", "documents", "corpus"],
     ["normalizer_speed", "corpus"],
@@ -122,6 +125,13 @@ def test_news_is_translated_as_the_talks_are():
     (news,), talks = NEWS["forms"].values(), PROFILES["paper"]["forms"]["documents"]
     assert news["corpus"].keys() == talks["corpus"].keys()
     assert news | {"corpus": None} == talks | {"corpus": None}
+
+
+def test_coco_is_described_with_the_models_of_the_default_profile():
+    VALIDATOR.validate(CAPTIONS)
+    ours = PROFILES["demo"]["captioning"]
+    assert CAPTIONS["captioning"].keys() == ours.keys()
+    assert (CAPTIONS["captioning"]["models"], CAPTIONS["captioning"]["seeds"]) == (ours["models"], ours["seeds"])
 
 
 def test_a_profile_is_valid_and_named_as_its_file(profile):
