@@ -91,8 +91,12 @@ def load_model(folder: Path) -> Captioner:
 
 
 def _attending(model: Captioner) -> Captioner:
-    top_k = model.config.attention_top_k
-    use_attention(model, Entmax(1) if top_k is None else partial(topk_softmax, k=top_k))
+    top_k, width = model.config.attention_top_k, model.config.d_model
+    tried = {
+        "inputs_embeds": torch.linspace(-1, 1, 2 * width).view(1, 2, width),
+        "decoder_input_ids": torch.tensor([[BEGIN]]),
+    }
+    use_attention(model, Entmax(1) if top_k is None else partial(topk_softmax, k=top_k), tried)
     return model
 
 

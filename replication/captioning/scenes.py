@@ -33,7 +33,7 @@ _ANIMALS: dict[str, Shape] = {
         ((u - 0.1) ** 2 / 0.7 + (v - 0.4) ** 2 < 0.25) | ((abs(u + 0.45) < 0.2) & (abs(v + 0.15) < 0.65))
     ),
 }
-_COLOURS = {
+COLOURS = {
     "red": (0.85, 0.1, 0.1),
     "blue": (0.1, 0.2, 0.85),
     "green": (0.0, 0.5, 0.15),
@@ -45,7 +45,7 @@ _COLOURS = {
     "grey": (0.5, 0.5, 0.5),
     "purple": (0.5, 0.1, 0.6),
 }
-_FURS = [trait for trait in lexicon.ANIMAL_TRAITS if trait in _COLOURS]
+_FURS = [trait for trait in lexicon.ANIMAL_TRAITS if trait in COLOURS]
 _GROUNDS = {
     "park": (0.7, 0.9, 0.65),
     "beach": (0.95, 0.87, 0.65),
@@ -81,7 +81,7 @@ def scene(dice: Dice) -> tuple[np.ndarray, list[str]]:
     while len(figures) < count:
         animal = dice.chance(0.35)
         noun = dice.pick(list(_ANIMALS if animal else _THINGS))
-        colour = dice.skewed(_FURS if animal else list(_COLOURS))
+        colour = dice.skewed(_FURS if animal else list(COLOURS))
         cell = dice.between(0, 2), dice.between(0, 2)
         if all(noun != other.noun and cell != (other.row, other.column) for other in figures):
             figures.append(Figure(noun, colour, *cell))
@@ -131,7 +131,7 @@ def _painted(figures: list[Figure], place: str, dice: Dice) -> np.ndarray:
         middle = [CELL * cell + CELL / 2 + dice.between(-1, 1) for cell in (figure.row, figure.column)]
         u, v = (right - middle[1]) / size, (down - middle[0]) / size
         inside = (abs(u) < 1) & (abs(v) < 1)
-        picture[inside & (_THINGS | _ANIMALS)[figure.noun](u, v)] = _COLOURS[figure.colour]
+        picture[inside & (_THINGS | _ANIMALS)[figure.noun](u, v)] = COLOURS[figure.colour]
     return (255 * picture).round().astype(np.uint8)
 
 
