@@ -28,7 +28,9 @@ if workflow.is_main_process:
 shell.prefix(AT_WORK)
 BEGAN = time.time()
 
-SECTIONS = "masked_lm translation char_lm forms captioning normalizer_speed scaling retrofit"
+SECTIONS = (
+    "masked_lm translation char_lm forms captioning normalizer_speed scaling retrofit"
+)
 for name in [
     *["common", "factorised", "students"],
     *(section for section in SECTIONS.split() if section in config),

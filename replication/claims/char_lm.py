@@ -20,13 +20,12 @@ _claim = registering(TESTS)
 Bits = dict[tuple[str, int], np.ndarray]
 
 
-def _every_corpus(models: list[str], kind: str = "measured.csv") -> Callable:
+def every_corpus(models: list[str], kind: str = "measured.csv") -> Callable:
     """A test of every corpus' table of these models; one of a single corpus gets the corpus' folder and its table."""
 
     def with_tables(test: Callable[[Path, pd.DataFrame], list[Effect]]) -> Test:
         def tested(folder: Path) -> Finding:
-            tables = read_characters(folder, kind)
-            tables = tables[tables["model"].isin(models)]
+            tables = read_characters(folder, kind, models)
             effects, without = [], []
             for corpus, table in tables.groupby("corpus"):
                 missing = set(models) - set(table["model"])
@@ -69,13 +68,13 @@ def _positions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @_claim("clm-xl-beats-block")
-@_every_corpus(["block", "transformer-xl"])
+@every_corpus(["block", "transformer-xl"])
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     return [saved(corpus, table, "block", "transformer-xl")]
 
 
 @_claim("clm-span-beats-xl")
-@_every_corpus(["transformer-xl", "adaptive-span"])
+@every_corpus(["transformer-xl", "adaptive-span"])
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """In bits, and in positions."""
     positions = _positions(table)
@@ -87,26 +86,26 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 
 
 @_claim("clm-xl-top-k-no-worse")
-@_every_corpus(["transformer-xl", "transformer-xl-top-k"])
+@every_corpus(["transformer-xl", "transformer-xl-top-k"])
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     return [saved(corpus, table, "transformer-xl", "transformer-xl-top-k")]
 
 
 @_claim("clm-span-top-8-no-worse")
-@_every_corpus(["adaptive-span", "adaptive-span-top-8"])
+@every_corpus(["adaptive-span", "adaptive-span-top-8"])
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     return [saved(corpus, table, "adaptive-span", "adaptive-span-top-8")]
 
 
 @_claim("clm-span-top-8-fewer-positions")
-@_every_corpus(["adaptive-span", "adaptive-span-top-8"])
+@every_corpus(["adaptive-span", "adaptive-span-top-8"])
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     positions = _positions(table)
     return [over_seeds("times fewer positions", positions["adaptive-span"] / positions["adaptive-span-top-8"], "model")]
 
 
 @_claim("clm-top-k-shrinks-spans")
-@_every_corpus(SPAN_MODELS, "log.csv")
+@every_corpus(SPAN_MODELS, "log.csv")
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """In the mean over the levels of bits that all runs reached, by the models' order from softmax to top-8."""
     spans = spans_at_bits(table)
@@ -118,7 +117,7 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 
 
 @_claim("clm-top-8-halves-spans")
-@_every_corpus(SPAN_MODELS, "log.csv")
+@every_corpus(SPAN_MODELS, "log.csv")
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """In the mean over those levels."""
     spans = spans_at_bits(table)
@@ -127,7 +126,7 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 
 
 @_claim("clm-top-8-better-at-equal-span")
-@_every_corpus(SPAN_MODELS, "log.csv")
+@every_corpus(SPAN_MODELS, "log.csv")
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """At the widest span that softmax and Top-8 both had: the share of softmax's bits that Top-8 saves."""
     saved, widest = [], []

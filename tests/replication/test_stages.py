@@ -287,6 +287,9 @@ MISSING = {
     "fit-blocks": {**LAYER, "settings": {"dimension": 3}, "block_size": 2, "blocks": BLOCKS, "points": 10},
     "claims": {"published": "nowhere", "results": "r"},
     "attention-parts": {"text": "t", "model": "nowhere", "stride": 8},
+    "pictures": {"source": {"source": "karpathy", "captions": "nowhere", "regions": "r"}},
+    "train-captioner": {"pictures": "nowhere", "regions": "r", "model": {}, "architecture": {}, "limits": {"word_count": 1},
+                        "training": {}, "seed": 0},
     "printed": {"published": "nowhere"},
     "report": {"results": "nowhere"},
     "archive": {"results": "r", "file": "nowhere"},
@@ -350,6 +353,7 @@ def test_a_missing_model_or_tokenizer_is_named_in_one_line(results, tmp_path, mo
 #: What these write lies beside what they read.
 BESIDE = {
     "measure-characters": {"text": "t", "model": "nowhere"},
+    "measure-captioners": {"pictures": "nowhere", "regions": "r", "model": "m", "decoding": {}, "shown": 1},
     "ship": {"model": "nowhere", "run": {}, "text": "t", "code": "c", "checkpoints": "c", "name": "n"},
     "compare-weights": {"checkpoints": "nowhere", "results": "r"},
 }

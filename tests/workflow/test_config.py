@@ -13,13 +13,13 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
-from transformers import TrainingArguments
+from transformers import BartConfig, TrainingArguments
 
 from replication.char_lm.models import ARCHITECTURES
 from replication.char_lm.training import Recipe
 from replication.graphs import grids
 from replication.paths import ROOT
-from replication.results import CHARACTER_MODELS
+from replication.results import CHARACTER_MODELS, PATTERN_MODELS
 from replication.retrofit.rules import FIXED, LEARNED
 from replication.retrofit.students import fit_students
 from replication.timing.contenders import untrained_prediction
@@ -314,15 +314,38 @@ def test_character_models_are_what_their_names_say(profile):
 
 def test_settings_of_character_models_are_what_they_take():
     shared = CHAR_LM["sizes"]["properties"].keys()
-    branches = SCHEMA["$defs"]["character_model"]["allOf"]
-    assert len(branches) == len(ARCHITECTURES)
-    for branch in branches:
-        own = branch["then"]["properties"].keys() - {"architecture", "top_k"}
-        architecture = ARCHITECTURES[branch["if"]["properties"]["architecture"]["const"]]
-        taken = inspect.signature(architecture).parameters.keys() - {"vocab_size", "normalizer", "forms"}
+    branches = [branch["then"] for branch in SCHEMA["$defs"]["character_model"]["allOf"]]
+    branches.append(SCHEMA["$defs"]["matrix_model"])
+    names = [
+        branch["if"]["properties"]["architecture"]["const"] for branch in SCHEMA["$defs"]["character_model"]["allOf"]
+    ]
+    for name, branch in zip([*names, "matrix_transformer"], branches, strict=True):
+        own = branch["properties"].keys() - {"architecture", "top_k", "factorised"}
+        taken = inspect.signature(ARCHITECTURES[name]).parameters.keys() - {"vocab_size", "normalizer", "forms"}
         assert shared | own == taken
-        assert set(branch["then"]["required"]) == taken - shared
+        assert set(branch["required"]) - {"architecture"} == taken - shared
+    assert {*names, "matrix_transformer"} == ARCHITECTURES.keys()
     assert CHAR_LM["recipe"]["properties"].keys() == {field.name for field in fields(Recipe)}
+
+
+@pytest.mark.parametrize("kind", ["text", "images"])
+@pytest.mark.parametrize("name", ["demo", "smoke"])
+def test_models_with_patterns_differ_in_nothing_else(name, kind):
+    """And their patterns follow the matrix whose rows and columns are their positions."""
+    models = copy.deepcopy(PROFILES[name]["patterns"][kind]["models"])
+    assert list(models) == list(PATTERN_MODELS)
+    patterns = {name: models[name].pop("factorised", None) for name in models}
+    assert all(settings == models["dense"] for settings in models.values())
+    assert [pattern and pattern.pop("pattern") for pattern in patterns.values()] == [None, "strided", "fixed"]
+    assert {patterns[name]["stride"] for name in ("strided", "fixed")} == {models["dense"]["width"]}
+    assert patterns["fixed"].pop("summary") >= 1
+    assert patterns["fixed"] == patterns["strided"]
+
+
+def test_settings_of_captioners_are_what_their_libraries_take():
+    captioning = SCHEMA["$defs"]["captioning"]["properties"]
+    assert captioning["architecture"]["properties"].keys() <= inspect.signature(BartConfig).parameters.keys()
+    assert captioning["training"]["properties"].keys() <= {field.name for field in fields(TrainingArguments)}
 
 
 @pytest.mark.parametrize("name", sorted(PROFILES.keys() - {"smoke"}))
