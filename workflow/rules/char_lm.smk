@@ -97,7 +97,7 @@ for lm, corpus in [
 
     rule:
         name:
-            f"measure_characters_{lm.replace('/', '_')}_{corpus.replace('-', '_')}"
+            f"measure_characters_{'_'.join(Path(lm).parts)}_{corpus.replace('-', '_')}"
         input:
             code=closure("measure-characters"),
             text=expand(f"{at}/text/{{split}}.txt", split=["train", "valid", "test"]),
