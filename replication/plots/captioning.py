@@ -4,16 +4,19 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from replication.plots.cells import as_matrix, fill_cells
 from replication.plots.style import TEXT
 
+# As many shades of a colour as are told apart beside each other; each is a shape.
+_STEPS = 16
+
 
 def attention_over_picture(picture: np.ndarray, maps: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
-    """A row for each model and a column for each word: what of the picture shows is what the word attends to.
+    """The picture, and for each model and word the same, paler where the word attends less: white where it does not at all.
 
     Parameters
     ----------
@@ -21,30 +24,29 @@ def attention_over_picture(picture: np.ndarray, maps: Mapping[str, np.ndarray], 
     maps : by model, weights ``[words, R]`` on its square regions, line by line
     """
     most = max(float(weights.max()) for weights in maps.values())
-    height = len(maps) * (TEXT - 0.5) / len(words) + 0.75
-    figure, grid = plt.subplots(len(maps), len(words), figsize=(TEXT, height), squeeze=False)
+    size = (TEXT - 0.4) / (len(words) + 1)
+    figure, grid = plt.subplots(
+        len(maps), len(words) + 1, figsize=(TEXT, len(maps) * size + 0.65), squeeze=False, gridspec_kw={"hspace": 0.0}
+    )
     for line, (name, weights) in zip(grid, maps.items(), strict=True):
         line[0].set_ylabel(name)
-        for axes, own in zip(line, weights, strict=True):
-            _paint(axes, picture)
-            _veil(axes, own / most, len(picture))
-    for axes, word in zip(grid[0], words, strict=True):
-        axes.set_title(word, fontsize=7)
-    figure.supxlabel(f"the more of a region shows, the more attention it gets: all of it at a weight of {most:.2f}",
-                     fontsize=7)  # fmt: skip
+        for axes, own in zip(line, [np.full_like(weights[0], most), *weights], strict=True):
+            _paint(axes, _paled(picture, own / most))
+    for axes, word in zip(grid[0], ["picture", *words], strict=True):
+        axes.set_title(word, fontsize=7, fontstyle="normal" if word != "picture" else "italic")
+    figure.supxlabel(f"colours are full at a weight of {most:.2f}, and white at none", fontsize=7)
     return figure
 
 
-def _paint(axes: plt.Axes, picture: np.ndarray) -> None:
+def _paled(picture: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    count = round(len(shares) ** 0.5)
+    steps = np.ceil(shares * _STEPS).reshape(count, count) / _STEPS
+    share = steps.repeat(len(picture) // count, axis=0).repeat(len(picture) // count, axis=1)[..., None]
+    return (255 * (1 - share) + picture * share).round().astype(np.uint8)
+
+
+def _paint(axes: Axes, picture: np.ndarray) -> None:
     as_matrix(axes, *picture.shape[:2])
     for colour in np.unique(picture.reshape(-1, 3), axis=0):
-        fill_cells(axes, (picture == colour).all(axis=-1), to_hex(colour / 255))
-
-
-def _veil(axes: plt.Axes, shares: np.ndarray, side: int) -> None:
-    count = round(len(shares) ** 0.5)
-    size = side / count
-    for region, share in enumerate(shares):
-        row, column = divmod(region, count)
-        corner = (column * size - 0.5, row * size - 0.5)
-        axes.add_patch(Rectangle(corner, size, size, facecolor="white", alpha=1 - float(share), linewidth=0))
+        if (colour < 255).any():
+            fill_cells(axes, (picture == colour).all(axis=-1), to_hex(colour / 255))
