@@ -4,9 +4,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from datasets import Dataset, load_dataset, load_from_disk
+from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
 from replication.corpora.documents import Document, Sentence
+
+#: Where the hub keeps what it has converted.
+CONVERTED = "refs/convert/parquet"
 
 
 def read_hub(name: str, split: str, configuration: str | None = None, column: str = "text") -> Iterator[Document]:
@@ -15,8 +18,8 @@ def read_hub(name: str, split: str, configuration: str | None = None, column: st
     Parameters
     ----------
     name : str
-        A dataset on the hub (``Salesforce/wikitext``), a folder in the hub's format (parquet, CSV, text files), or one
-        made by ``DatasetDict.save_to_disk``.
+        A dataset on the hub (``Salesforce/wikitext``), a folder in the hub's format (parquet, CSV, text files; or as the hub
+        converts scripts, ``configuration/split/0000.parquet``), or one made by ``DatasetDict.save_to_disk``.
     split : str
         ``valid`` also finds the name ``validation``.
 
@@ -72,7 +75,7 @@ def _rows(name: str, split: str, configuration: str | None) -> Dataset:
         raise ValueError(f"{name}: {split!r} is no split, nor rows of one such as test[10:20]")
     split, start, end = match.groups()
     saved = (Path(name) / "dataset_dict.json").exists()
-    splits = load_from_disk(name) if saved else load_dataset(name, configuration)
+    splits = load_from_disk(name) if saved else _load(name, configuration)
     found = next((s for s in (split, {"valid": "validation"}.get(split)) if s in splits), None)
     if found is None:
         raise ValueError(f"{name}: no split {split}; it has {', '.join(splits)}")
@@ -83,6 +86,21 @@ def _rows(name: str, split: str, configuration: str | None) -> Dataset:
     if not first < last <= len(rows):
         raise ValueError(f"{name}: rows {first} to {last} of split {found} asked for, which has {len(rows)}")
     return rows.select(range(first, last))
+
+
+def _load(name: str, configuration: str | None) -> DatasetDict:
+    """A data set as it is, or of a script, which ``datasets`` 4 and later refuse, the parquet that the hub made of it.
+
+    In a folder that is a copy of that, configurations are folders, and splits are folders in these.
+    """
+    if configuration is not None and Path(name, configuration).is_dir():
+        return load_dataset(name, data_dir=configuration)
+    try:
+        return load_dataset(name, configuration)
+    except RuntimeError as error:
+        if "scripts are no longer supported" not in str(error):
+            raise
+    return load_dataset(name, data_dir=configuration, revision=CONVERTED)
 
 
 def _documents(rows: Dataset, column: str) -> Iterator[Document]:

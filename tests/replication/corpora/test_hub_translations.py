@@ -1,8 +1,9 @@
 """Parallel corpora in the hub's own format, saved on disk, and the section of the configuration that names them."""
 
 import pytest
-from datasets import Dataset, DatasetDict
+from datasets import Dataset, DatasetDict, load_dataset
 
+from replication.corpora import hub
 from replication.corpora.grammar.translations import write_translations
 from replication.corpora.hub import read_hub_translations
 from replication.corpora.parallel import write_parallel
@@ -45,6 +46,55 @@ def test_some_rows_of_a_split(saved, rows, first):
 def test_what_is_not_there_is_named(saved, split, languages, message):
     with pytest.raises(ValueError, match=message):
         read_hub_translations(saved, split, languages)
+
+
+@pytest.fixture
+def converted(tmp_path) -> str:
+    """As the hub converts IWSLT/iwslt2017, para_crawl and others that are scripts."""
+    for configuration, language in (("iwslt2017-en-fr", "fr"), ("iwslt2017-en-de", "de")):
+        rows = [{"translation": {"en": en, language: f"{language} {other}"}} for en, other in PAIRS]
+        for split, own in (("train", rows), ("validation", rows[3:4]), ("test", rows[:2])):
+            path = tmp_path / "converted" / configuration / split / "0000.parquet"
+            path.parent.mkdir(parents=True)
+            Dataset.from_list(own).to_parquet(path)
+    return str(tmp_path / "converted")
+
+
+@pytest.mark.parametrize("language", ["fr", "de"])
+def test_a_copy_of_what_the_hub_converted_is_read_by_its_configuration(converted, language):
+    source = {
+        "source": "hub",
+        "name": converted,
+        "configuration": f"iwslt2017-en-{language}",
+        "names": {"valid": "validation"},
+    }
+    splits = read_parallel_splits(source, ["train", "valid", "test"], ["en", language])
+    assert [len(splits[name]["en"]) for name in ("train", "valid", "test")] == [4, 1, 2]
+    assert splits["valid"][language] == [f"{language} trois"]
+
+
+def test_of_a_script_what_the_hub_converted_is_asked_for(converted, monkeypatch):
+    asked = []
+
+    def as_on_the_hub(name, configuration=None, data_dir=None, revision=None):
+        asked.append((configuration, data_dir, revision))
+        if revision is None:
+            raise RuntimeError("Dataset scripts are no longer supported, but found iwslt2017.py")
+        return load_dataset(converted, data_dir=data_dir)
+
+    monkeypatch.setattr(hub, "load_dataset", as_on_the_hub)
+    found = read_hub_translations("IWSLT/iwslt2017", "test", ["en", "fr"], "iwslt2017-en-fr")
+    assert found["en"] == ["one", "two words"]
+    assert asked == [("iwslt2017-en-fr", None, None), (None, "iwslt2017-en-fr", "refs/convert/parquet")]
+
+
+def test_other_errors_of_the_hub_are_not_hidden(monkeypatch):
+    def broken(name, configuration=None, **others):
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(hub, "load_dataset", broken)
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        read_hub_translations("IWSLT/iwslt2017", "test", ["en", "fr"], "iwslt2017-en-fr")
 
 
 def test_a_dataset_of_text_is_no_parallel_corpus(tmp_path):
