@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.patches import Rectangle
 
 from replication import plots
@@ -122,3 +122,23 @@ def test_titles_of_forms_say_how_many_keys_a_row_keeps():
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
     assert titles == [f"{name}\n{mean} keys per row" for name, mean in
                       [("Full", 4.0), ("Self", 1.0), ("Full", 2.5), ("Self", 1.0)]]  # fmt: skip
+
+
+def test_a_picture_is_paled_region_by_region_and_white_where_nothing_attends():
+    picture = np.zeros((4, 4, 3), np.uint8)
+    picture[:, 2:] = (0, 0, 255)
+    figure = plots.attention_over_picture(picture, {"one": np.array([[1.0, 0.0, 0.5, 0.0]])}, ["word"])
+    whole, word = (_painted(axes) for axes in figure.axes)
+    assert whole == {"#000000": 8, "#0000ff": 8}
+    # Above on the left all of it, below half of it: a grey in the middle of black and white.
+    assert word == {"#000000": 4, "#808080": 4}
+
+
+def _painted(axes) -> dict[str, float]:
+    """Cells of each colour, from the areas of their rectangles."""
+    found = {}
+    for patch in axes.patches:
+        corners = patch.get_path().vertices.reshape(-1, 5, 2)[:, :4]
+        sides = corners.max(axis=1) - corners.min(axis=1)
+        found[to_hex(patch.get_facecolor())] = float(sides.prod(axis=1).sum())
+    return found
