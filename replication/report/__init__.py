@@ -52,13 +52,16 @@ def page(root: Path, profile: str) -> str:
     template = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
         "page.html"
     )
+    shown = list(pictures(results, rows))
     return template.render(
         profile=profile,
         counts={
             verdict: counts.get(verdict, 0) for verdict in ("holds", "fails", "undecided", "not comparable", UNTESTED)
         },
         papers=papers,
-        pictures=list(pictures(results, rows)),
+        pictures=shown,
+        # A claim leads to its figure on this page; a browser shows a notebook as text.
+        drawn={picture.name for picture in shown},
         settings=(results / "config.yaml").read_text(encoding="utf-8"),
         made_on=provenance(),
     )
