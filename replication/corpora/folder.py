@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from replication.corpora.documents import Document, Sentence
@@ -10,18 +10,25 @@ from replication.corpora.documents import Document, Sentence
 SUFFIXES = (".txt", ".txt.gz", ".conllu", ".conllu.gz")
 
 
-def read_folder(folder: str | Path, split: str) -> Iterator[Document]:
+def read_folder(folder: str | Path, split: str, auxiliaries: Sequence[str] = ()) -> Iterator[Document]:
     """Documents of the files whose name begins with ``split`` (``train.conllu.gz``, ``valid-1.txt``, ...), in name order.
 
     Plain text: a line is a sentence, whitespace separates words, a file is a document. CoNLL-U: words and universal
     part-of-speech tags (column 4); ``# newdoc`` starts a document.
+
+    Parameters
+    ----------
+    auxiliaries : sequence of str
+        What the language's own tags (column 5) of auxiliary verbs begin with, in a corpus whose universal tags have none for
+        them; in the Brown corpus ``["MD", "BE", "HV", "DO"]``. Their words are tagged ``AUX``.
 
     Raises
     ------
     FileNotFoundError
         If there is no such folder, or no such file in it.
     ValueError
-        If a file holds no sentence, is damaged or not UTF-8, or a line of CoNLL-U has not ten columns.
+        If a file holds no sentence, is damaged or not UTF-8, a line of CoNLL-U has not ten columns, or ``auxiliaries`` are
+        given and a file has none of them.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -32,7 +39,7 @@ def read_folder(folder: str | Path, split: str) -> Iterator[Document]:
     for path in paths:
         empty = True
         try:
-            for document in _documents(path):
+            for document in _documents(path, tuple(auxiliaries)):
                 empty = False
                 yield document
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -43,13 +50,13 @@ def read_folder(folder: str | Path, split: str) -> Iterator[Document]:
             raise ValueError(f"{path}: holds no sentence")
 
 
-def _documents(path: Path) -> Iterator[Document]:
+def _documents(path: Path, auxiliaries: tuple[str, ...]) -> Iterator[Document]:
     opener = gzip.open if path.suffix == ".gz" else open
     # Some editors begin a file with a byte-order mark, which is no part of its first word.
     with opener(path, "rt", encoding="utf-8-sig") as file:
         lines = _without_nul(path, file)
         if ".conllu" in path.suffixes:
-            yield from _parse_conllu(path, lines)
+            yield from _parse_conllu(path, lines, auxiliaries)
         elif sentences := [Sentence(words) for words in map(str.split, lines) if words]:
             yield Document(sentences)
 
@@ -62,7 +69,8 @@ def _without_nul(path: Path, lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _parse_conllu(path: Path, lines) -> Iterator[Document]:
+def _parse_conllu(path: Path, lines, auxiliaries: tuple[str, ...]) -> Iterator[Document]:
+    found = False
     sentences: list[Sentence] = []
     words: list[str] = []
     tags: list[str] = []
@@ -86,7 +94,13 @@ def _parse_conllu(path: Path, lines) -> Iterator[Document]:
                 raise ValueError(f"{path}, line {number}: {len(columns)} columns, CoNLL-U has 10")
             if columns[0].isdigit():  # neither a multiword range (1-2) nor an empty node (1.1)
                 words.append(columns[1])
-                tags.append(columns[3])
+                auxiliary = columns[4].startswith(auxiliaries)
+                found |= auxiliary
+                tags.append("AUX" if auxiliary else columns[3])
     end_sentence()
     if sentences:
         yield Document(sentences)
+    if auxiliaries and not found:
+        raise ValueError(
+            f"{path}: no tag in column 5 begins with {' or '.join(auxiliaries)}, as those of auxiliaries should"
+        )

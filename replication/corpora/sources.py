@@ -16,8 +16,9 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
     Parameters
     ----------
     source : dict
-        ``{"source": "grammar", "words": {split: count}, "seed": 0}``, ``{"source": "folder", "path": ...}`` or
-        ``{"source": "hub", "name": ..., "configuration": ...}``.
+        ``{"source": "grammar", "words": {split: count}, "seed": 0}``,
+        ``{"source": "folder", "path": ..., "auxiliaries": [tag, ...]}`` or
+        ``{"source": "hub", "name": ..., "configuration": ...}``; ``auxiliaries`` may be missing.
 
     Raises
     ------
@@ -31,7 +32,7 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
             written = write_corpus({split: words.get(split, 0) for split in splits}, seed)
             return {split: written[split] for split in splits}
         case {"source": "folder", "path": path}:
-            return {split: read_folder(path, split) for split in splits}
+            return {split: read_folder(path, split, source.get("auxiliaries", ())) for split in splits}
         case {"source": "hub", "name": name}:
             from replication.corpora.hub import read_hub
 

@@ -47,6 +47,20 @@ def test_conllu_gives_words_and_universal_tags(tmp_path, name):
     assert list(read_folder(tmp_path, "train")) == [Document(sentences)]
 
 
+def test_auxiliaries_are_told_from_verbs_by_the_tags_of_the_language(tmp_path):
+    # As the Brown corpus has them: "He didn't have dogs", "must be" in a headline.
+    rows = ["He PRON PPS", "didn't VERB DOD*", "have VERB HV", "dogs NOUN NNS", "must VERB MD-HL", "bark VERB VB"]
+    columns = [row.split() for row in rows]
+    lines = ["\t".join([str(n), form, form, *tags, *"_____"]) for n, (form, *tags) in enumerate(columns, start=1)]
+    write(tmp_path / "train.conllu", "\n".join(lines) + "\n\n")
+    (document,) = read_folder(tmp_path, "train", ["MD", "BE", "HV", "DO"])
+    assert document.sentences[0].tags == ["PRON", "AUX", "AUX", "NOUN", "AUX", "VERB"]
+    (untouched,) = read_folder(tmp_path, "train")
+    assert untouched.sentences[0].tags == [upos for _, upos, _ in columns]
+    with pytest.raises(ValueError, match=r"train.conllu: no tag in column 5 begins with MODAL or HAB"):
+        list(read_folder(tmp_path, "train", ["MODAL", "HAB"]))
+
+
 def test_multiword_ranges_and_empty_nodes_are_no_words(tmp_path):
     text = conllu("1-2 vámonos _", "1 vamos VERB", "2 nos PRON", "2.1 fuimos VERB", "3 ! PUNCT", "")
     write(tmp_path / "train.conllu", text)
