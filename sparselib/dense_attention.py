@@ -48,6 +48,15 @@ class Scoring:
             scores = torch.tanh(scores / self.softcap) * self.softcap
         return scores if self.bias is None else scores + self.bias
 
+    def weights(self, scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> Tensor:
+        """:func:`weights_of` scores, less the weight that a sink takes."""
+        if self.sinks is None:
+            return weights_of(scores, mask, normalizer)
+        sink = self.sinks[:, None, None].to(scores).expand(*scores.shape[:-1], 1)
+        if mask is not None:
+            mask = torch.cat([mask.expand(scores.shape), mask.new_ones(sink.shape)], dim=-1)
+        return weights_of(torch.cat([scores, sink], dim=-1), mask, normalizer)[..., :-1]
+
 
 #: The usual scores.
 PLAIN = Scoring()
@@ -112,13 +121,7 @@ def attention_weights(
             [0., 1., 0.],
             [0., 0., 1.]])
     """
-    scores = scoring.scores(q, k)
-    if scoring.sinks is None:
-        return weights_of(scores, mask, normalizer)
-    sink = scoring.sinks[:, None, None].to(scores).expand(*scores.shape[:-1], 1)
-    if mask is not None:
-        mask = torch.cat([mask.expand(scores.shape), mask.new_ones(sink.shape)], dim=-1)
-    return weights_of(torch.cat([scores, sink], dim=-1), mask, normalizer)[..., :-1]
+    return scoring.weights(scoring.scores(q, k), mask, normalizer)
 
 
 def weights_of(scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> Tensor:

@@ -24,7 +24,7 @@ def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: 
     tensor([[0.6000]], dtype=torch.float64)
     """
     _check_same_shape(predicted, gold)
-    gold = gold & _visible_for(gold, lengths, causal)
+    gold = _visible_of(gold, lengths, causal)
     return _ratio(edge_counts(predicted & gold), edge_counts(gold))
 
 
@@ -44,8 +44,11 @@ def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False
     >>> sparsity(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4))
     tensor([[0.7500]], dtype=torch.float64)
     """
-    visible = _visible_for(predicted, lengths, causal)
-    return 1 - _ratio(edge_counts(predicted & visible), edge_counts(visible))
+    found = edge_counts(_visible_of(predicted, lengths, causal))
+    if lengths is None and not causal:
+        return 1 - _ratio(found, torch.full_like(found, predicted.shape[2] * predicted.shape[3]))
+    visible = visible_pairs(len(predicted), *predicted.shape[2:], lengths, causal, predicted.device)
+    return 1 - _ratio(found, edge_counts(visible))
 
 
 def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
@@ -56,7 +59,7 @@ def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, 
     tensor([[0.3333]], dtype=torch.float64)
     """
     _check_same_shape(predicted, gold)
-    missed = gold & ~predicted & _visible_for(gold, lengths, causal)
+    missed = _visible_of(gold, lengths, causal) & ~predicted
     real = _real_queries(gold, lengths)
     return _ratio((real & ~missed.any(dim=-1)).sum(dim=-1), real.sum(dim=-1))
 
@@ -67,14 +70,17 @@ def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = Fal
     >>> empty_rows(torch.zeros(1, 2, 5, 5, dtype=torch.bool), lengths=torch.tensor([3]))
     tensor([[3, 3]])
     """
-    attends = (predicted & _visible_for(predicted, lengths, causal)).view(torch.uint8)
+    attends = _visible_of(predicted, lengths, causal).view(torch.uint8)
     return (_real_queries(predicted, lengths) & (attends.any(dim=-1) == 0)).sum(dim=-1)
 
 
-def _visible_for(mask: Tensor, lengths: Lengths, causal: bool) -> Tensor:
+def _visible_of(mask: Tensor, lengths: Lengths, causal: bool) -> Tensor:
+    """What of a mask is visible; where nothing is hidden, no pair is looked at."""
     if mask.dtype != torch.bool or mask.ndim != 4:
         raise ValueError(f"masks must be Bool[B, H, Q, K], got {mask.dtype} {tuple(mask.shape)}")
-    return visible_pairs(mask.shape[0], *mask.shape[2:], lengths, causal, mask.device).expand(mask.shape)
+    if lengths is None and not causal:
+        return mask
+    return mask & visible_pairs(len(mask), *mask.shape[2:], lengths, causal, mask.device)
 
 
 def _real_queries(mask: Tensor, lengths: Lengths) -> Tensor:

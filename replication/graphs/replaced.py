@@ -48,8 +48,8 @@ class Replacements:
 class Tally(Protocol):
     """Counts over the layers, heads and sentences of one evaluation."""
 
-    def add(self, mask: Tensor, gold: Tensor, visible: Tensor) -> None:
-        """Count a mask and the gold graph, ``Bool[B, H, Q, K]``, of what is visible, ``Bool[B, 1, Q, K]``."""
+    def add(self, mask: Tensor, call: LayerCall) -> None:
+        """Count the mask ``Bool[B, H, Q, K]`` that a layer is about to attend along."""
         ...
 
     def measures(self) -> dict[str, float]:
@@ -70,7 +70,7 @@ class _Counted:
 
     def __call__(self, call: LayerCall) -> Tensor:
         mask = self.graph(call)
-        self.tally.add(mask, call.gold(), call.visible)
+        self.tally.add(mask, call)
         return mask
 
 
@@ -83,11 +83,11 @@ def evaluate_replaced(
     causal: bool,
     device: torch.device,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The score of a model under every replacement, and how well it covers the gold graphs.
+    """The score of a model under every replacement, and what its graphs are like.
 
-    Graphs are predicted from, and compared with the gold graphs of, the hidden states that the replacement below has already
-    changed: measures are the *perturbed* ones. Two rows are the model itself: ``full``, and ``gold graph`` with its own graph
-    as mask, which sparse-consistency (Proposition 1) makes equal.
+    Graphs are predicted from the hidden states that the replacement below has already changed, and so are gold graphs, where
+    the tally counts them: measures are the *perturbed* ones. Two rows are the model itself: ``full``, and ``gold graph`` with
+    its own graph as mask, which sparse-consistency (Proposition 1) makes equal.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import PreTrainedModel
 
-from replication.masked_lm.evaluation import MaskedText, MeanTally, mean_nats, sequence_losses
+from replication.masked_lm.evaluation import MaskedText, mean_nats, sequence_losses
 from replication.masked_lm.random_blocks import RandomBlocks
 from replication.timing.clock import repeated_seconds
 from sparselib.blocks import ClusteredBlocks, NearestBlocks
@@ -24,6 +24,7 @@ from sparselib.dense_attention import attention, gold_graph
 from sparselib.integrations.control import BlockGraph
 from sparselib.integrations.huggingface import AttentionControl
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.metrics import recall, sparsity
 from sparselib.projections import Projection
 
 
@@ -122,18 +123,19 @@ def _evaluate(
     variant: Variant,
     batch_size: int,
 ) -> tuple[pd.DataFrame, dict[str, float]]:
-    tally = MeanTally()
+    recalls, sparsities = [], []
 
     def watched(layer, q, k, lengths):
         mask = variant.graph(layer, q, k, lengths)
         gold = chunks.blocks(gold_graph(q, k))
-        tally.add(mask.to_dense().expand_as(gold), gold)
+        visited = mask.to_dense().expand_as(gold)
+        recalls.append(recall(visited, gold).flatten())
+        sparsities.append(sparsity(visited).flatten())
         return mask
 
     with control.visiting(watched, variant.alpha):
         losses = sequence_losses(model, text, batch_size)
-    means = tally.measures()
-    return losses, {"recall": means["recall"], "density": 1 - means["sparsity"]}
+    return losses, {"recall": torch.cat(recalls).mean().item(), "density": 1 - torch.cat(sparsities).mean().item()}
 
 
 @torch.no_grad()

@@ -17,7 +17,7 @@ from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from sparselib import metrics
-from sparselib.integrations.huggingface import AttentionControl
+from sparselib.integrations.control import AttentionControl, LayerCall
 
 
 @dataclass(frozen=True)
@@ -98,23 +98,18 @@ def extract_graphs(
 
 
 @dataclass
-class MeanTally:
-    """Means over layers, heads and sentences of recall, sparsity and the share of empty rows."""
+class SparsityTally:
+    """The mean sparsity over layers, heads and sentences, of which everything is visible: they have no padding."""
 
-    recall: float = 0.0
-    sparsity: float = 0.0
-    empty_rows: float = 0.0
+    total: float = 0.0
     count: int = 0
 
-    def add(self, mask: Tensor, gold: Tensor, visible: Tensor | None = None) -> None:
-        """Everything is visible: sequences have no padding."""
-        self.recall += metrics.recall(mask, gold).sum().item()
-        self.sparsity += metrics.sparsity(mask).sum().item()
-        self.empty_rows += metrics.empty_rows(mask).sum().item() / mask.shape[2]
+    def add(self, mask: Tensor, call: LayerCall) -> None:
+        self.total += metrics.sparsity(mask).sum().item()
         self.count += mask.shape[0] * mask.shape[1]
 
     def measures(self) -> dict[str, float]:
-        return {name: getattr(self, name) / self.count for name in ("recall", "sparsity", "empty_rows")}
+        return {"sparsity": self.total / self.count}
 
 
 def evaluate_replaced(
@@ -130,7 +125,7 @@ def evaluate_replaced(
         return {"nats": mean_nats(losses)}, losses
 
     table, losses = replaced.evaluate_replaced(
-        control, score, MeanTally, replacements, causal=False, device=model.device
+        control, score, SparsityTally, replacements, causal=False, device=model.device
     )
     table["perplexity"] = np.exp(table["nats"])
     return table, losses

@@ -15,6 +15,7 @@ from replication.graphs import replaced
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
 from replication.translation.model import Translator
+from sparselib.integrations.control import LayerCall
 
 
 def score(hypotheses: list[str], references: list[str]) -> tuple[float, str]:
@@ -103,9 +104,9 @@ class PooledTally:
     gold: int = 0
     hits: int = 0
 
-    def add(self, mask: Tensor, gold: Tensor, visible: Tensor) -> None:
-        mask = mask & visible
-        self.visible += int(visible.sum()) * mask.shape[1]
+    def add(self, mask: Tensor, call: LayerCall) -> None:
+        mask, gold = mask & call.visible, call.gold()
+        self.visible += int(call.visible.sum()) * mask.shape[1]
         self.predicted += int(mask.sum())
         self.gold += int(gold.sum())
         self.hits += int((mask & gold).sum())

@@ -4,6 +4,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -50,9 +51,17 @@ class LayerCall:
     positions: Tensor | None = None
     scoring: Scoring = PLAIN
 
+    @cached_property
+    def scores(self) -> Tensor:
+        """``[B, H, Q, K]``, computed once for all that a layer does with them."""
+        return self.scoring.scores(self.q, self.k)
+
     def gold(self) -> Tensor:
         """The exact edges of 1.5-entmax under the model's own scores: ``Bool[B, H, Q, K]``."""
-        return gold_graph(self.q, self.k, self.visible, scoring=self.scoring)
+        if self.q.dtype in (torch.float16, torch.bfloat16):
+            return gold_graph(self.q, self.k, self.visible, scoring=self.scoring)
+        with torch.no_grad():
+            return self.scoring.weights(self.scores, self.visible, entmax15).bool()
 
 
 #: Which pairs of a layer attend: from a :class:`LayerCall` to a Bool Tensor that broadcasts to ``[B, H, Q, K]``. A graph with a
@@ -170,15 +179,17 @@ class AttentionControl:
 
         Raises ``ValueError`` if the model visits blocks: there are no weights then.
         """
-        pairs, mask = self._token_pairs(), visible
+        pairs, normalizer = self._token_pairs(), self.normalizer_of(layer)
         if pairs.graph is not None or pairs.observer is not None:
             if visible is None:
                 visible = q.new_ones(len(q), 1, q.shape[2], k.shape[2], dtype=torch.bool)
             call = LayerCall(layer, q, k, visible, prefix, positions, scoring)
+            scores = call.scores  # before a graph asks for them, which may do so without gradients
             mask = visible if pairs.graph is None else pairs.graph(call) & visible
             if pairs.observer is not None:
                 pairs.observer(call, mask)
-        return attention_weights(q, k, mask, normalizer=self.normalizer_of(layer), scoring=scoring)
+            return scoring.weights(scores, mask, normalizer)
+        return attention_weights(q, k, visible, normalizer=normalizer, scoring=scoring)
 
     def visited(
         self, layer: int, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float | None = None

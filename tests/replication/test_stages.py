@@ -44,7 +44,7 @@ COLUMNS = {
     "sweep.parquet": ["seed", "layer", "method", "setting", "head", "window", *MEASURES, "global_tokens"],
     "coreference.csv": ["layer", "head", "mass", "chance", "tokens", "chains"],
     "tags.csv": ["layer", "side", "head", "tag", "cluster", "count", "share", "tags"],
-    "replaced.csv": [*POINT, "nats", "recall", "sparsity", "empty_rows", "perplexity", "global_tokens"],
+    "replaced.csv": [*POINT, "nats", "sparsity", "perplexity", "global_tokens"],
     "losses.parquet": [*POINT, "sequence", "nats", "places"],
     "blocks/size2/evaluated/losses_seed1.parquet": ["seed", "block_size", "method", "count", "clusters", "alpha", "sequence",
                                                     "nats", "places"],

@@ -23,7 +23,7 @@ from replication.masked_lm.evaluation import (
 from replication.masked_lm.model import IGNORED
 from sparselib.integrations.huggingface import use_attention
 from sparselib.masks.combine import combine
-from sparselib.metrics import recall, sparsity
+from sparselib.metrics import sparsity
 from sparselib.predictors import Distance
 from sparselib.projections import Projection
 
@@ -159,8 +159,7 @@ def test_the_full_graph_and_the_gold_graph_give_the_models_own_cross_entropy(pea
     assert table.loc[("full", 0), "nats"] == pytest.approx(own, abs=1e-6)
     assert table.loc[("gold graph", 0), "nats"] == pytest.approx(own, abs=1e-5)
     assert table["perplexity"].to_numpy() == pytest.approx(np.exp(table["nats"].to_numpy()))
-    assert table.loc[("full", 0), ["sparsity", "recall", "empty_rows"]].tolist() == [0, 1, 0]
-    assert table.loc[("gold graph", 0), ["recall", "empty_rows"]].tolist() == [1, 0]
+    assert table.loc[("full", 0), "sparsity"] == 0
 
 
 def test_the_gold_graphs_sparsity_is_that_of_the_extracted_graphs(peaked, masked, tmp_path):
@@ -176,7 +175,7 @@ def test_the_gold_graphs_sparsity_is_that_of_the_extracted_graphs(peaked, masked
 @pytest.mark.parametrize("member", [Member("window", "Nothing"), Member("near", "Distance", {"threshold": 1.0})])
 def test_a_window_over_everything_is_the_full_graph(peaked, masked, member):
     table = replaced(*peaked, masked, [member], windows=(0, 2 * N))
-    measures = ["nats", "sparsity", "recall", "empty_rows"]
+    measures = ["nats", "sparsity"]
     assert table.loc[(member.method, 2 * N), measures].tolist() == table.loc[("full", 0), measures].tolist()
     assert table.loc[(member.method, 0), "nats"] != pytest.approx(table.loc[("full", 0), "nats"], abs=1e-3)
 
@@ -194,15 +193,12 @@ def test_a_member_is_measured_on_its_own_graph(text, masked, tmp_path):
     found = replaced(model, control, masked, [member], (3,), "first_last", layers=1, batch_size=3).loc[("near", 3)]
     assert found["nats"] == pytest.approx(nats, abs=1e-5)
     assert found["sparsity"] == pytest.approx(sparsity(graph).mean().item(), abs=1e-6)
-    assert found["recall"] == pytest.approx(recall(graph, batch.gold).mean().item(), abs=1e-6)
     assert 0.05 < found["sparsity"] < 0.95
-    assert 0.05 < found["recall"] < 0.95
 
 
-def test_rows_without_any_key_are_counted(peaked, masked):
+def test_no_key_at_all_is_a_sparsity_of_one(peaked, masked):
     table = replaced(*peaked, masked, [Member("window", "Nothing")], windows=(0, 1))
-    assert table.loc[("window", 0), ["empty_rows", "sparsity", "recall"]].tolist() == [1, 1, 0]
-    assert table.loc[("window", 1), "empty_rows"] == 0
+    assert table.loc[("window", 0), "sparsity"] == 1
     assert table.loc[("window", 1), "sparsity"] == pytest.approx(1 - 1 / N)
 
 

@@ -52,6 +52,26 @@ def test_a_control_acts_on_copies_of_its_model_too():
     assert not torch.equal(restricted, free)
 
 
+def test_a_graph_that_asks_for_scores_without_gradients_leaves_the_layer_its_own():
+    """Restricted to its own graph a model is the model itself, with its gradients (Proposition 1)."""
+
+    def gold(call):
+        with torch.no_grad():
+            assert call.scores.shape == (*call.q.shape[:3], call.k.shape[2])
+            return call.gold()
+
+    gradients = {}
+    for graph in (None, gold):
+        case = make("bert")
+        with use_attention(case.model).restricted_to(graph):
+            case.model(**case.inputs).last_hidden_state.square().sum().backward()
+        gradients[graph] = {
+            name: weight.grad for name, weight in case.model.named_parameters() if weight.grad is not None
+        }
+    assert any("query" in name and gradient.abs().max() > 0 for name, gradient in gradients[None].items())
+    torch.testing.assert_close(gradients[gold], gradients[None], atol=1e-4, rtol=1e-4)
+
+
 def test_shared_layers_are_as_many_as_their_calls():
     """ALBERT has one set of weights for all layers."""
     torch.manual_seed(0)
