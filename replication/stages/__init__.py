@@ -41,7 +41,7 @@ GROUPS = {
         "measure_pronouns",
         "measure_captioners",
     ),
-    "Blocks and time": ("fit_blocks", "evaluate_blocks", "time_blocks", "normalizer_speed", "scaling"),
+    "Blocks and time": ("fit_blocks", "evaluate_blocks", "time_blocks", "time_steps", "normalizer_speed", "scaling"),
     "A model that one has": ("measure_rules", "sparsify"),
     "Claims": ("configuration", "printed", "claims", "report"),
     "Checkpoints and archives": ("ship", "weights", "compare_weights", "archive", "replay"),

@@ -290,6 +290,7 @@ MISSING = {
     "pictures": {"source": {"source": "karpathy", "captions": "nowhere", "regions": "r"}},
     "train-captioner": {"pictures": "nowhere", "regions": "r", "model": {}, "architecture": {}, "limits": {"word_count": 1},
                         "training": {}, "seed": 0},
+    "time-steps": {"text": "t", "model": "nowhere", "repeats": 1},
     "printed": {"published": "nowhere"},
     "report": {"results": "nowhere"},
     "archive": {"results": "r", "file": "nowhere"},

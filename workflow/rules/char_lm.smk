@@ -147,6 +147,32 @@ for kind, section in config.get("patterns", {}).items():
                 "replicate attention-parts --text $(dirname {input.text[0]}) $(printf ' --model %s' $(dirname {input.models}))"
                 " --stride {params.stride} --output {output} > {log} 2>&1"
 
+        rule:
+            name:
+                f"time_steps_{kind}_{corpus.replace('-', '_')}"
+            input:
+                code=closure("time-steps"),
+                text=f"{at}/text/train.txt",
+                models=[
+                    f"{at}/models/{model}/seed{section['seeds'][0]}/model.safetensors"
+                    for model in section["models"]
+                ],
+            output:
+                f"{at}/steps.csv",
+            log:
+                f"{RESULTS}/logs/patterns/{kind}/{corpus}/steps.log",
+            # All of them, and so nothing runs beside what is timed.
+            threads: CORES
+            resources:
+                **needs("time_steps"),
+            params:
+                repeats=section["timed_steps"],
+            message:
+                f"Time training steps on {corpus}"
+            shell:
+                "replicate time-steps --text $(dirname {input.text}) $(printf ' --model %s' $(dirname {input.models}))"
+                " --repeats {params.repeats} --output {output} > {log} 2>&1"
+
 
 rule character_baselines:
     input:
@@ -189,9 +215,10 @@ for lm in SYMBOL_LMS:
     MEASURED += of_models(lm, "log.csv", "measured.csv", "segments.parquet")
 if "patterns" in config:
     PARTS = [
-        f"{RESULTS}/patterns/{kind}/{corpus}/parts.csv"
+        f"{RESULTS}/patterns/{kind}/{corpus}/{table}.csv"
         for kind, section in config["patterns"].items()
         for corpus in section["corpora"]
+        for table in ("parts", "steps")
     ]
     FIGURES["factorised/trained"] = [
         *PARTS,
