@@ -17,10 +17,14 @@ def parallel_corpus(
     align: Annotated[
         list[str] | None, typer.Option(help="splits whose word alignment to write, if it is known")
     ] = None,
+    words: Annotated[
+        str, typer.Option(help="whose alignment it is: moses, or spaces if words have one between them")
+    ] = "spaces",
 ) -> None:
     """Write or read aligned sentences, or blocks of them, one plain text file per split and language."""
     from replication.corpora.parallel import write_parallel
     from replication.corpora.sources import read_alignments, read_document_blocks, read_parallel_splits
+    from replication.storage import replacing
 
     if block_words is not None and align:
         raise ValueError("--align: blocks of sentences have no word alignment; leave out one of --align, --block-words")
@@ -31,8 +35,9 @@ def parallel_corpus(
     for name, lines in texts.items():
         write_parallel(output, name, lines)
     if align:
-        alignments = read_alignments(
-            source, split, language
-        )  # which sentences a split gets, all splits together decide
+        # Which sentences a split gets, all splits together decide.
+        alignments = read_alignments(source, split, language, words)
         for name in alignments.keys() & align:
-            write_parallel(output, name, {"alignment": alignments[name]})
+            # Not as text, of which no line may be empty.
+            with replacing(output / f"{name}.alignment") as temporary:
+                temporary.write_text("".join(f"{line}\n" for line in alignments[name]), encoding="utf-8")

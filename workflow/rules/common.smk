@@ -106,8 +106,9 @@ def corpus_of(section, wildcards):
 
 def word_alignment_is_known(section, pair):
     """Whether a corpus says which words of its sentences are translations of each other."""
-    return (
-        section["corpus"][pair]["source"] == "grammar" and "block_words" not in section
+    corpus = section["corpus"][pair]
+    return "block_words" not in section and (
+        corpus["source"] == "grammar" or "keys" in corpus
     )
 
 

@@ -34,7 +34,7 @@ rule form_corpus:
         units=lambda wildcards: (
             f"--block-words {FORMS[wildcards.unit]['block_words']}"
             if "block_words" in FORMS[wildcards.unit]
-            else "--align test"
+            else f"--align test --words {FORMS[wildcards.unit]['words']}"
         ),
     message:
         "Write or read {wildcards.unit} in {wildcards.source} and {wildcards.target}"

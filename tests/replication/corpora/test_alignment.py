@@ -137,7 +137,7 @@ def test_another_line_is_refused(line):
 
 def test_the_grammars_alignments_are_those_of_its_sentences():
     source = {"source": "grammar", "sentences": {"train": 60, "test": 20}, "seed": 4}
-    lines = read_alignments(source, ["train", "test"], ["fr", "en"])["test"]
+    lines = read_alignments(source, ["train", "test"], ["fr", "en"], "spaces")["test"]
     text = read_parallel_splits(source, ["train", "test"], ["fr", "en"])["test"]
     assert len(lines) == len(text["fr"])
     for line, first, second in zip(lines, text["fr"], text["en"], strict=True):
@@ -145,4 +145,4 @@ def test_the_grammars_alignments_are_those_of_its_sentences():
         assert links
         assert max(a for a, _ in links) < len(first.split())
         assert max(b for _, b in links) < len(second.split())
-    assert read_alignments({"source": "folder", "path": "x"}, ["test"], ["fr", "en"]) == {}
+    assert read_alignments({"source": "folder", "path": "x"}, ["test"], ["fr", "en"], "spaces") == {}
