@@ -140,10 +140,13 @@ def _pairs(corpora: dict[str, dict], path: str, splits: Iterable[str]) -> Iterat
                 )
         elif corpus["source"] == "folder":
             names = {split: corpus.get("names", {}).get(split) for split in splits}
+            endings = [source, target, *([corpus["documents"]] if "documents" in corpus else [])]
+            needed = [(split, ending) for split in splits for ending in endings]
+            if "keys" in corpus:
+                needed += [("test", f"{corpus['keys']}.{one}") for one in (source, target)]
             starts = [
-                [f"{name}.{one}" for name in ([names[split]] if names[split] else _ALIASES.get(split, (split,)))]
-                for split in splits
-                for one in (source, target)
+                [f"{name}.{ending}" for name in ([names[split]] if names[split] else _ALIASES.get(split, (split,)))]
+                for split, ending in needed
             ]
             yield from _folder(corpus["path"], f"{path}.{pair}.path", starts, _ALIGNED)
 

@@ -137,6 +137,19 @@ def test_aligned_text_may_have_other_names(tmp_path):
     assert problems(config) == []
 
 
+def test_what_aligned_text_says_beside_its_sentences_is_there_too(tmp_path):
+    pair = {"source": "folder", "path": str(tmp_path), "keys": "strongs", "documents": "verses"}
+    config = changed("translation/corpus", {"en-de": pair, "en-fr": DEMO["translation"]["corpus"]["en-fr"]})
+    for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "train.verses", "valid.verses"):
+        (tmp_path / name).touch()
+    path = "translation.corpus.en-de.path"
+    lacking = ["test.verses", "test.strongs.en", "test.strongs.de"]
+    assert problems(config) == [f"{path}: {tmp_path} has no {name}" for name in lacking]
+    for name in lacking:
+        (tmp_path / f"{name}.gz").touch()
+    assert problems(config) == []
+
+
 def test_snakemake_says_so_before_any_job(tmp_path):
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump(changed("masked_lm/layers", 2)))
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--configfile", str(tmp_path / "bad.yaml")]
