@@ -45,7 +45,7 @@ SETTINGS = SCHEMA["$defs"]["masked_lm"]["properties"]
 TRANSLATION = SCHEMA["$defs"]["translation"]["properties"]
 CHAR_LM = SCHEMA["$defs"]["char_lm"]["properties"]
 TASKS = ("masked_lm", "translation")
-OPTIONAL = (*TASKS, "char_lm", "patterns", "captioning", "forms", "retrofit")
+OPTIONAL = (*TASKS, "char_lm", "patterns", "captioning", "forms", "scaling", "normalizer_speed", "retrofit")
 NAMED_BY_THE_USER = (
     ["masked_lm", "unseen"],
     ["translation", "corpus"],
