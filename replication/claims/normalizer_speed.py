@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from replication.bleu import COUNTS
 from replication.claims.finding import Finding, Test
-from replication.claims.scores import over_seeds, plain
+from replication.claims.scores import bleu, effect, over_seeds, plain
 from replication.reading import read_table
 from replication.timing.repeats import note_of, repeats
 
@@ -35,8 +36,25 @@ def _times_as_fast(column: str, rival: str, folder: Path) -> Finding:
 
 
 def _bleu(folder: Path) -> Finding:
-    """Top-k's BLEU above that of every other sparse attention, in each of its implementations."""
+    """Top-k's BLEU above that of every other sparse attention, in each of its implementations.
+
+    Its interval is over sentences, of which a stored run need not have kept the counts.
+    """
     found = _table(folder)["bleu"]
+    if (folder / "sentences.parquet").exists():
+        counts = (
+            read_table(folder / "sentences.parquet").set_index(["contender", "implementation", "sentence"]).sort_index()
+        )
+        scores = {whose: bleu(counts.loc[whose, COUNTS].to_numpy()) for whose in found.index}
+        (own,) = (score for (name, _), score in scores.items() if name == "topk")
+        units = f"{counts.index.get_level_values('sentence').nunique()} sentences"
+        return Finding(
+            [
+                effect(f"top-k - {whose}'s {name}", (own - score)[:, None], "model", units)
+                for (name, whose), score in scores.items()
+                if name in RIVALS
+            ]
+        )
     return Finding(
         [
             plain(f"top-k - {whose}'s {name}", found["topk"].item() - value, "1 model")

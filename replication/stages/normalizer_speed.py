@@ -14,7 +14,12 @@ def normalizer_speed(
     references: References,
     words: Words,
     settings: Annotated[dict, typer.Option(parser=json_object, help="repeats, beam and batch")],
-    output: Annotated[Path, typer.Option(help="table; hardware and versions go into a .json beside it")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            help="table; beside it sentences.parquet, what BLEU adds up, and hardware and versions in a .json"
+        ),
+    ],
 ) -> None:
     """Speed of training and decoding, BLEU and attended keys of one model with softmax, top-k, sparsemax and entmax."""
     from importlib.metadata import version
@@ -23,6 +28,7 @@ def normalizer_speed(
     from replication.translation.speed import measure
 
     expected = references.read_text(encoding="utf-8").splitlines()
-    table, details = measure(data, expected, words, **settings, models=models)
+    table, sentences, details = measure(data, expected, words, **settings, models=models)
+    write_table(output.with_name("sentences.parquet"), sentences)
     write_table(output, table)
     write_json(output.with_suffix(".json"), settings | {"entmax": version("entmax")} | details | provenance())

@@ -11,7 +11,7 @@ from fairseq.trainer import Trainer
 
 from replication.timing.clock import median_seconds, repeated_seconds
 from replication.translation.contenders import CONTENDERS, SOFTMAX, TOP_K, Contender
-from replication.translation.evaluation import score, to_text
+from replication.translation.evaluation import score, sentence_counts, to_text
 from replication.translation.model import Translator, load_translator
 from replication.translation.normalizers import attended, normalizer_runs
 from sparselib.checks import at_least
@@ -23,7 +23,7 @@ SPEEDS = ("train", "decode", "normalizer")
 
 def measure(
     data: Path, references: list[str], words: str, *, repeats: int, beam: int, batch: int, models: Path
-) -> tuple[pd.DataFrame, dict[str, object]]:
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
     """Time training, decoding and the normaliser alone of one model trained with each of the contenders.
 
     What is timed runs ``repeats`` times, after once that does not count, and the median counts. Contenders take turns, so that
@@ -49,6 +49,8 @@ def measure(
         train_repeats, decode_repeats`` (what these are the medians of), ``normalizer_seconds, bleu, attended`` (mean number of
         keys with a weight above 0), ``decoded_tokens``, and the speeds relative to softmax, ``train_relative, decode_relative,
         normalizer_relative``.
+    sentences
+        A row per contender and test sentence: what BLEU adds up, :func:`~replication.translation.evaluation.sentence_counts`.
     details
         ``pair``, ``top_k``, ``device``, ``threads``, BLEU's ``signature``, and the learned ``alphas`` by implementation, place,
         layer and head.
@@ -83,14 +85,16 @@ def measure(
     # The last, as it changes the models.
     runs, trained_tokens = update_runs(paths, data)
     update = repeated_seconds(runs, repeats, device)
-    rows = []
+    rows, sentences = [], []
     for contender, pieces in hypotheses.items():
         tokens = sum(len(line.split()) + 1 for line in pieces)
-        bleu, signature = score(to_text(pieces, words, task.target_lang), references)
+        text = to_text(pieces, words, task.target_lang)
+        bleu, signature = score(text, references)
+        whose = {"contender": contender.name, "implementation": contender.implementation}
+        sentences.append(sentence_counts(text, references).assign(**whose))
         rows.append(
-            {
-                "contender": contender.name,
-                "implementation": contender.implementation,
+            whose
+            | {
                 "updates": options.optimization.max_update,
                 "train_tokens_per_second": trained_tokens / median(update[contender]),
                 "decode_tokens_per_second": tokens / median(seconds[contender]),
@@ -104,7 +108,7 @@ def measure(
         )
     details = {"pair": f"{task.source_lang}-{task.target_lang}", "top_k": options.model.attention_k, "device": device}
     details |= {"threads": torch.get_num_threads(), "signature": signature, "alphas": alphas}
-    return relative_to_softmax(pd.DataFrame(rows)), details
+    return relative_to_softmax(pd.DataFrame(rows)), pd.concat(sentences, ignore_index=True), details
 
 
 def update_runs(models: Mapping[Contender, Path], data: Path) -> tuple[dict[Contender, Callable[[], None]], int]:

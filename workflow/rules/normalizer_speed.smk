@@ -99,6 +99,7 @@ rule normalizer_speed:
         references=f"{SPEED_AT}/corpus/test.{SPEED_TO}",
     output:
         table=SPEED_TABLE,
+        sentences=f"{SPEED_AT}/sentences.parquet",
         run=f"{SPEED_AT}/speed.json",
     log:
         f"{SPEED_LOGS}/speed.log",

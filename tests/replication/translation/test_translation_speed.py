@@ -9,6 +9,7 @@ import torch
 from typer.testing import CliRunner
 
 pytest.importorskip("sparselib.integrations.fairseq")
+from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
 from replication.stages import app
 from replication.translation.contenders import CONTENDERS, SOFTMAX
@@ -52,7 +53,7 @@ def measured(data, models, **changes):
 
 
 def test_every_contender_is_measured(data, models):
-    table, details = measured(data, models)
+    table, sentences, details = measured(data, models)
     assert (details["pair"], details["top_k"]) == ("en-de", 2)
     assert set(table["updates"]) == {4}
     assert [*zip(table["contender"], table["implementation"], strict=True)] == [
@@ -76,6 +77,11 @@ def test_every_contender_is_measured(data, models):
         assert places.keys() == set(PLACES)
         assert all(1 < alpha < 2 and alpha != 1.5 for layers in places.values() for layer in layers for alpha in layer)
     assert details["threads"] == torch.get_num_threads()
+    # What BLEU adds up gives the BLEU of the table, which is sacreBLEU's of the whole text.
+    of_contender = sentences.groupby(["contender", "implementation"])[COUNTS].sum()
+    assert (sentences.groupby(["contender", "implementation"])["sentence"].nunique() == 6).all()
+    for whose, bleu in indexed["bleu"].items():
+        assert corpus_bleu(of_contender.loc[whose].to_numpy()) == pytest.approx(bleu)
 
 
 @pytest.mark.parametrize("name", ["repeats", "beam", "batch"])
