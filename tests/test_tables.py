@@ -92,7 +92,7 @@ def world(root, demo: str):
 def test_claims_that_the_demo_decides_stand_beside_those_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "ROOT", tmp_path)
     world(tmp_path, demo="")
-    lines = claims.decided("real", ("mt-",)).splitlines()[2:]
+    lines = claims.decided(("real",), ("mt-",)).splitlines()[2:]
     assert lines[0] == "| A | **holds**, 1 | untested | at least 0 BLEU |"
     assert lines[1] == "| B | not comparable, 1: n >= 9 (2) | **fails**, 2 | at most 1 BLEU |"
 
@@ -101,7 +101,9 @@ def test_verdicts_of_real_text_and_of_the_demo_are_counted(tmp_path, monkeypatch
     monkeypatch.setattr(claims, "ROOT", tmp_path)
     world(tmp_path, demo="")
     said = claims.verdicts()
-    assert said.startswith("**2 claims.** On real text, 1 hold, 0 fail, 0 are undecided.")
+    assert said.startswith(
+        "**2 claims, of which 2 have a verdict in some run.** On real text, in 1 runs, 1 hold, 0 fail, 0"
+    )
     assert "runs, 0 hold, 1 fail, 0 are undecided." in said
 
 
@@ -116,12 +118,15 @@ def test_a_main_claim_is_shown_where_it_is_decided(tmp_path, monkeypatch):
         "| B | not comparable, 1: n >= 9 (2) ([real](reported/real)) | **fails**, 2 | at most 1 BLEU |",
         "| A | **holds**, 1 ([real](reported/real)) | untested | at least 0 BLEU |",
     ]
+    (tmp_path / "reported/another/claims.csv").write_text(header + "mt-a,A,c,,fails,-3.0,,3,\nmt-b,B,c,,untested,,,,\n")
+    (line,) = (line for line in claims.main().splitlines() if line.startswith("| A"))
+    assert line.split(" | ")[1] == "**fails**, -3 ([another](reported/another)); **holds**, 1 ([real](reported/real))"
 
 
 def test_a_ledger_by_other_rules_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "ROOT", tmp_path)
     world(tmp_path, demo="id,statement,verdict\nmt-a,A,holds\nmt-b,B,holds\n")
-    assert claims.decided("real", ("mt-",)).splitlines()[2:] == ["| A | **holds**, 1 | at least 0 BLEU |"]
+    assert claims.decided(("real",), ("mt-",)).splitlines()[2:] == ["| A | **holds**, 1 | at least 0 BLEU |"]
     assert claims.counts().splitlines()[2:] == ["| [real](real) | 1 | 0 | 0 | 1 | 0 |"]
 
 

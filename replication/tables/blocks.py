@@ -5,9 +5,9 @@ from replication.results import BLOCK_METHODS, read_blocks
 from replication.tables.markers import markdown
 
 
-def blocks() -> str:
+def blocks(run: str) -> str:
     """Nats of each method at each K, in brackets the blocks visited; means over student seeds and numbers of clusters."""
-    table = read_blocks(ROOT / "reported" / "brown" / "masked_lm")
+    table = read_blocks(ROOT / "reported" / run / "masked_lm")
     size = table["block_size"].min()
     table = table[table["block_size"] == size]
     full = table[table["method"] == "full"].iloc[0]

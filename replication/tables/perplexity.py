@@ -6,13 +6,15 @@ from replication.tables.markers import markdown
 
 MODELS = ["unigram", "interpolated bigram", "entmax RoBERTa"]
 CORPORA = {
-    ("brown/masked_lm", "held-out"): "Brown, held-out documents",
+    ("brown-512/masked_lm", "held-out"): "Brown, held-out documents, sequences of 512 tokens",
+    ("brown-512/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
+    ("brown/masked_lm", "held-out"): "Brown, held-out documents, sequences of 128 tokens",
     ("brown/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
     ("demo", "held-out"): "embedded corpus (demo), held out",
 }
 
 
-def perplexity(folders: tuple[str, ...] = ("brown/masked_lm", "demo")) -> str:
+def perplexity(folders: tuple[str, ...] = ("brown-512/masked_lm", "brown/masked_lm", "demo")) -> str:
     """Perplexity over the same masked tokens, a row for each corpus of the runs."""
     rows = []
     for (folder, corpus), name in CORPORA.items():
@@ -24,5 +26,10 @@ def perplexity(folders: tuple[str, ...] = ("brown/masked_lm", "demo")) -> str:
 
 
 def brown() -> str:
-    """That of the model trained on Brown."""
+    """That of the model trained on Brown's sequences of 128 tokens."""
     return perplexity(("brown/masked_lm",))
+
+
+def brown_512() -> str:
+    """That of the model trained on Brown's sequences of 512 tokens."""
+    return perplexity(("brown-512/masked_lm",))

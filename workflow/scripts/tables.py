@@ -14,6 +14,8 @@ from replication.tables import (
     characters,
     claims,
     forms,
+    kmeans,
+    normalizers,
     perplexity,
     reliability,
     retrofit,
@@ -27,7 +29,8 @@ TABLES = {
     "attention-targets": attention.targets,
     "bleu": bleu.bleu,
     "bleu-multi30k": bleu.multi30k,
-    "blocks": blocks.blocks,
+    "blocks": partial(blocks.blocks, "brown"),
+    "blocks-512": partial(blocks.blocks, "brown-512"),
     "characters": characters.table3,
     "characters-baselines": characters.baselines,
     "claims": claims.counts,
@@ -40,18 +43,23 @@ TABLES = {
     "forms": forms.table1,
     "forms-tested-fully": forms.tested_fully,
     "judged-brown": partial(claims.judged, "brown", ("sparse-consistency", "mlm-", "blocks-")),
+    "judged-brown-512": partial(claims.judged, "brown-512", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-minilm": partial(claims.judged, "minilm", ("retrofit-",)),
     "judged-multi30k": partial(claims.judged, "multi30k", ("mt-",)),
     "judged-multi30k-forms": partial(claims.judged, "multi30k-forms", ("est-", "xst-")),
+    "judged-multi30k-speed": partial(claims.judged, "multi30k-speed", ("est-",)),
     "judged-war-and-peace": partial(claims.judged, "war-and-peace", ("clm-",)),
+    "kmeans": kmeans.projections,
+    "normalizers": normalizers.table25,
     "perplexity": perplexity.perplexity,
     "perplexity-brown": perplexity.brown,
+    "perplexity-brown-512": perplexity.brown_512,
     "reliability": reliability.reliability,
     "retrofit": retrofit.leaders,
     "retrofit-tuned": retrofit.tuned,
     "speed": speed.speed,
 }
-RUNS = ("brown", "minilm", "multi30k", "multi30k-forms", "war-and-peace")
+RUNS = ("brown", "brown-512", "minilm", "multi30k", "multi30k-forms", "multi30k-speed", "war-and-peace")
 TEXTS = ("README.md", "reported/README.md", "benchmarks/README.md", *(f"reported/{run}/README.md" for run in RUNS))
 
 
