@@ -21,6 +21,14 @@ def table25() -> str:
             )
         ]
         alone = f"{1e3 * row.normalizer_seconds:.1f} ({row.normalizer_relative:.2f})"
-        rows.append([NAMES[row.contender], row.implementation, *speeds, alone, f"{row.bleu:.1f}", f"{row.attended:.1f}"])
-    header = ["training, tokens / s (x softmax)", "beam search, tokens / s", "normaliser alone, ms", "BLEU", "keys attended"]
+        rows.append(
+            [NAMES[row.contender], row.implementation, *speeds, alone, f"{row.bleu:.1f}", f"{row.attended:.1f}"]
+        )
+    header = [
+        "training, tokens / s (x softmax)",
+        "beam search, tokens / s",
+        "normaliser alone, ms",
+        "BLEU",
+        "keys attended",
+    ]
     return markdown(["normaliser", "implementation", *header], rows)
