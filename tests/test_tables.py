@@ -4,11 +4,13 @@ import csv
 import importlib.util
 import statistics
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from replication.paths import ROOT
-from replication.tables import claims, forms, speed
+from replication.reading import read_table
+from replication.tables import claims, forms, kmeans, speed
 from replication.tables.attention import targets
 from replication.tables.markers import END, markdown, with_tables
 
@@ -138,6 +140,17 @@ def test_a_cell_of_table_1_is_the_mean_of_its_seeds_beside_the_published_one():
     (line,) = (line for line in forms.table1().splitlines() if line.startswith("| Top-k |"))
     assert len(eight) == 3
     assert line.split(" | ")[2] == expected
+
+
+@pytest.mark.parametrize("path", sorted(kmeans.FOLDER.glob("*.csv")), ids=lambda path: path.stem)
+def test_any_number_of_centroids_is_never_behind_one_and_both_are_of_kmeans(path):
+    fronts = kmeans.compared(read_table(path)).fronts
+    one, any_number = fronts[kmeans.ONE], fronts[kmeans.ANY]
+    both = np.isfinite(one) & np.isfinite(any_number)
+    assert both.any()
+    # Fronts are interpolated: between two points a denser front may lie a little lower.
+    assert (any_number - one)[both].min() > -1
+    assert (any_number - one)[both].max() > 1
 
 
 def test_what_a_benchmark_no_longer_says_is_named():
