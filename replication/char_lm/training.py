@@ -18,6 +18,7 @@ from replication.char_lm.evaluation import evaluate, total_nats
 from replication.char_lm.models import accelerator, build_model, save_model
 from replication.char_lm.recurrent import Memory, RecurrentModel
 from replication.divergence import check_loss
+from replication.precision import matmul_precision
 from replication.storage import read_header, read_tensors, write_tensors
 from sparselib.checks import at_least
 
@@ -29,7 +30,7 @@ class Recipe:
     """How to train: ``steps`` of one segment of ``length`` in every row each, a line of the log every ``log_every`` steps.
 
     Adam's learning rate rises linearly over ``warmup_steps``, then falls to 0 as a cosine (Transformer-XL's code); gradients
-    are clipped to a norm of ``clip_norm``.
+    are clipped to a norm of ``clip_norm``. ``matmul_precision`` is that of :func:`replication.precision.matmul_precision`.
     """
 
     steps: int
@@ -38,6 +39,7 @@ class Recipe:
     warmup_steps: int
     clip_norm: float
     log_every: int
+    matmul_precision: str = "highest"
 
     def __post_init__(self):
         for name in ("steps", "length", "log_every"):
@@ -94,7 +96,7 @@ def train(
     run |= {"symbols": list(alphabet.symbols), "text": _digest(text), "valid": _digest(valid)}
     if checkpoint.exists() and read_header(checkpoint, kind=CHECKPOINT)["run"] == json.loads(json.dumps(run)):
         _restore(checkpoint, progress)
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), matmul_precision(recipe.matmul_precision):
         _advance(progress, text, valid, recipe, seed, lambda: _save(checkpoint, progress, run))
     save_model(folder / "model.safetensors", model, settings, alphabet)
     checkpoint.unlink()

@@ -13,6 +13,7 @@ import torch
 
 from replication import processes
 from replication.divergence import check_loss
+from replication.precision import matmul_precision
 from replication.storage import replacing
 from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
 from sparselib.integrations.fairseq import commands
@@ -55,6 +56,7 @@ def train(
     ----------
     data : folder of :func:`replication.translation.data.binarize`
     architecture, training : fairseq's options, ``{"encoder_layers": 6, ...}``, ``{"max_epoch": 20, ...}``
+        And ``matmul_precision``, of :func:`replication.precision.matmul_precision`; ``highest`` if it is left out.
     initial : a ``model.safetensors`` to start from, with the same dictionary
 
     Returns
@@ -79,6 +81,8 @@ def train(
         write_initial(initial, first)
     checkpoints.mkdir(parents=True, exist_ok=True)
     settings = FIXED | architecture | training
+    # How PyTorch multiplies is no option of fairseq's, and not what the model is.
+    precision = settings.pop("matmul_precision", "highest")
     updates = processes.share("update_freq", training.get("update_freq", 1))
     arguments = [str(data), "--save-dir", str(checkpoints), "--source-lang", source, "--target-lang", target]
     arguments += ["--seed", str(seed), "--distributed-world-size", str(processes.COUNT)]
@@ -86,7 +90,7 @@ def train(
     on_cpu = ["--cpu", "--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
     arguments += [] if torch.cuda.is_available() else on_cpu
     arguments += [] if initial is None else ["--finetune-from-model", str(first)]
-    with logged(log if processes.is_first() else Path(os.devnull)):
+    with matmul_precision(precision), logged(log if processes.is_first() else Path(os.devnull)):
         try:
             commands.train(arguments + command_line(settings | {"update_freq": updates}))
         except Exception as error:

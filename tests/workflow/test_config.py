@@ -198,6 +198,9 @@ KMEANS = ["masked_lm", "methods", "sparsefinder-kmeans"]
         (["char_lm", "models", "adaptive-span", "initial_span"], 1.5),
         (["scaling", "dimension"], 512),
         (["normalizer_speed", "top_k"], 0),
+        (["translation", "training", "matmul_precision"], "low"),
+        (["translation", "training", "lr_scheduler"], "polynomial"),
+        (["char_lm", "recipe", "matmul_precision"], "low"),
     ],
     ids=repr,
 )
@@ -379,12 +382,17 @@ def test_what_translation_calls_an_option_fairseq_knows():
     transformer.SparseTransformer.add_args(parser)
     for group in ("lr_scheduler", "optimizer"):
         assert group in {action.dest for action in parser._actions}
-    known = {action.dest for action in parser._actions} | {
-        "warmup_updates",
-        "weight_decay",
-    }  # those of Adam, inverse_sqrt
+    # Those of Adam and of the schedules; and what is PyTorch's.
+    known = {action.dest for action in parser._actions} | {"warmup_updates", "weight_decay", "total_num_update"}
+    known |= {"matmul_precision"}
     asked = {*SCHEMA["$defs"]["mt_training"]["properties"], *SCHEMA["$defs"]["mt_architecture"]["properties"]}
     assert asked <= known
+
+
+def test_a_rate_that_falls_to_zero_says_when():
+    error = refusal(changed(["translation", "training", "lr_scheduler"], "polynomial_decay"))
+    assert "total_num_update" in error.message
+    assert list(error.absolute_path) == ["translation", "training"]
 
 
 @pytest.mark.parametrize("key", ["attention_normalizer", "max_epoch", "patience"])

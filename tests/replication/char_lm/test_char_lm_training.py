@@ -1,6 +1,7 @@
 """Training that resumes exactly, and learns; evaluation that reads everything; files of models; Table 4's cells."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pandas as pd
@@ -50,6 +51,16 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeyp
     for name, parameter in whole.state_dict().items():
         assert torch.equal(parameter, resumed.state_dict()[name]), name
     assert not (tmp_path / "cut" / "checkpoint.safetensors").exists()
+
+
+def test_products_are_as_precise_as_the_recipe_says_and_no_longer(tmp_path, monkeypatch):
+    seen, real = [], training.step
+    monkeypatch.setattr(
+        training, "step", lambda *arguments: seen.append(torch.get_float32_matmul_precision()) or real(*arguments)
+    )
+    monkeypatch.setattr(f"{__name__}.RECIPE", replace(RECIPE, matmul_precision="medium"))
+    train_small(tmp_path, XL)
+    assert (set(seen), torch.get_float32_matmul_precision()) == ({"medium"}, "highest")
 
 
 def test_a_checkpoint_of_other_settings_is_not_gone_on_from(tmp_path, monkeypatch):

@@ -14,6 +14,8 @@ import pytest
 import torch
 
 pytest.importorskip("sparselib.integrations.fairseq")
+from fairseq.sequence_generator import SequenceGenerator
+
 from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
 from replication.graphs.replaced import Replacements
@@ -26,6 +28,7 @@ from replication.translation.saving import DERIVED, check_vocabulary, command_li
 from replication.translation.training import read_log, train
 from sparselib.dense_attention import gold_graph
 from sparselib.forms.budgeted import TopKOutOfWindow
+from sparselib.integrations.fairseq import commands
 
 ARCHITECTURE = {
     f"{side}_{key}": value
@@ -108,6 +111,31 @@ def test_learned_alphas_are_trained_saved_and_loaded(data):
 
 def test_hypotheses_come_in_the_order_of_the_file_whatever_the_batches(translator):
     assert translator.translate("test", 12, 2, 60) == translator.translate("test", 20, 2, 1000)[:12]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_search_is_fairseqs_own(translator, beam):
+    """Batches in which sentences end at different steps, one after another with the same search."""
+    stock = SequenceGenerator([translator.model], translator.dictionary, beam, max_len_a=2, max_len_b=10)
+    expected = {}
+    dataset = translator.dataset("test")
+    for sample in translator.batches(dataset, list(range(20)), tokens=60):
+        for index, hypotheses in zip(sample["id"].tolist(), stock.generate([translator.model], sample), strict=True):
+            expected[index] = translator.dictionary.string(hypotheses[0]["tokens"])
+    assert translator.translate("test", 20, beam, 60) == [expected[index] for index in range(20)]
+
+
+def test_training_may_multiply_less_precisely_and_leaves_no_trace(data, monkeypatch):
+    """In torch's state, nor among the options that a model is rebuilt from."""
+    seen = []
+    monkeypatch.setattr(commands, "train", lambda arguments: seen.append(torch.get_float32_matmul_precision()) or 1 / 0)
+    options = TRAINING | {"max_update": 2, "matmul_precision": "medium"}
+    with pytest.raises(ZeroDivisionError):
+        train(data / "data", "en", "de", ARCHITECTURE, options, 0, data / "medium")
+    assert (seen, torch.get_float32_matmul_precision()) == (["medium"], "highest")
+    monkeypatch.undo()
+    train(data / "data", "en", "de", ARCHITECTURE, options, 0, data / "medium")
+    assert len(load_translator(data / "medium" / "model.safetensors", data / "data").translate("test", 3, 1, 200)) == 3
 
 
 def test_the_log_has_a_row_per_split_and_epoch(model):
