@@ -27,6 +27,7 @@ rule fit_blocks:
         ),
     log:
         f"{RESULTS}/logs/masked_lm/blocks/fit.log",
+    priority: 1
     resources:
         **needs("fit_blocks"),
     params:
@@ -61,6 +62,7 @@ rule evaluate_blocks:
         ),
     log:
         f"{RESULTS}/logs/masked_lm/blocks/evaluate.log",
+    priority: 1
     resources:
         **needs("evaluate_blocks"),
     params:

@@ -9,6 +9,8 @@ rule corpus:
         valid=f"{MASKED_LM}/corpus/valid.parquet",
     log:
         f"{RESULTS}/logs/masked_lm/corpus.log",
+    # Long, or on the way to what is long: begun last, they would leave a core idle at the end of the run.
+    priority: 1
     resources:
         **needs("corpus"),
     params:
@@ -30,6 +32,7 @@ rule tokenize:
         tokenizer=f"{MASKED_LM}/tokenizer/tokenizer.json",
     log:
         f"{RESULTS}/logs/masked_lm/tokenize.log",
+    priority: 1
     resources:
         **needs("tokenize"),
     params:

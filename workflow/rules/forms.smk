@@ -127,6 +127,7 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
             ),
         log:
             f"{RESULTS}/logs/forms/{unit}/{pair}/measure_{number}.log",
+        priority: 1
         resources:
             **needs("measure_forms"),
         params:

@@ -93,6 +93,7 @@ rule extract:
     log:
         f"{RESULTS}/logs/masked_lm/extract.log",
     threads: HALF
+    priority: 1
     resources:
         **needs("extract"),
     params:
@@ -120,6 +121,7 @@ rule replace:
         losses=f"{MASKED_LM}/replaced/losses_seed{{seed}}.parquet",
     log:
         f"{RESULTS}/logs/masked_lm/replace/seed{{seed}}.log",
+    priority: 1
     resources:
         **needs("replace"),
     params:

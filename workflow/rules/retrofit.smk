@@ -68,6 +68,7 @@ rule measure_rules:
         learning=f"{RETROFIT}/learning.csv",
     log:
         f"{RESULTS}/logs/retrofit/rules.log",
+    priority: 1
     resources:
         **needs("measure_rules"),
     params:

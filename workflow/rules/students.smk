@@ -11,6 +11,7 @@ rule project:
         ],
     log:
         f"{RESULTS}/logs/{{task}}/project.log",
+    priority: 1
     resources:
         **needs("project"),
     params:
@@ -34,6 +35,7 @@ rule cluster:
         ],
     log:
         f"{RESULTS}/logs/{{task}}/cluster.log",
+    priority: 1
     resources:
         **needs("cluster"),
     params:

@@ -206,6 +206,7 @@ rule decode:
         counts=f"{PAIR}/replaced/sentences_seed{{seed}}.parquet",
     log:
         f"{MT_LOGS}/decode_seed{{seed}}.log",
+    priority: 1
     resources:
         **needs("decode"),
     params:
