@@ -10,7 +10,7 @@ import pandas as pd
 from replication.claims.curves import BASELINES, Curves, alike, curves, leads
 from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.premises import configuration
-from replication.claims.scores import means, over_seeds, plain
+from replication.claims.scores import counted, means, over_seeds, plain
 from replication.reading import read_table
 from replication.results import POINT, over_heads, read_replaced, read_sweep
 
@@ -154,11 +154,15 @@ def _(folder: Path) -> Finding:
     if missing := {"VERB", "NOUN", "AUX"} - set(tags["tag"]):
         return Finding([], [f"the corpus has no tag {', '.join(sorted(missing))}"])
     wide = tags.assign(cell=tags["side"] + " " + tags["tag"]).pivot_table(
-        index=["layer", "head", "cluster"], columns="cell", values="share"
-    )
-    least = wide[["query VERB", "query NOUN", "key VERB", "key NOUN", "key AUX"]].min(axis=1)
-    layer, head, cluster = least.idxmax()
-    where = f"layer {layer + 1}, head {head + 1}, cluster {cluster}: least share of a tag"
-    return Finding(
-        [plain(where, 100 * least.max(), f"{len(np.unique(wide.index.get_level_values(2)))} clusters a head")]
-    )
+        index=["layer", "head", "cluster"], columns="cell", values="count", fill_value=0
+    )[["query VERB", "query NOUN", "key VERB", "key NOUN", "key AUX"]]
+    tokens = wide.groupby(["layer", "head"]).transform("sum")
+    shares = wide / tokens
+    known = shares.min(axis=1, skipna=False).dropna()
+    if known.empty:
+        return Finding([], ["no head has tokens of every tag"])
+    where = known.idxmax()
+    least = shares.loc[where].idxmin()
+    clusters = len(np.unique(wide.index.get_level_values("cluster")))
+    what = f"layer {where[0] + 1}, head {where[1] + 1}, cluster {where[2]} of {clusters}: least share of a tag, {least}"
+    return Finding([counted(what, int(wide.loc[where, least]), int(tokens.loc[where, least]), "tokens")])

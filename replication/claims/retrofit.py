@@ -10,7 +10,7 @@ import pandas as pd
 from replication.claims.curves import Curves, curves, leads
 from replication.claims.finding import Finding, Test, registering
 from replication.claims.premises import configuration
-from replication.claims.scores import effect, plain, resampling
+from replication.claims.scores import counted, effect, resampling
 from replication.results import read_rules, read_sparsified
 
 DISTANCE, KMEANS, V2 = "sparsefinder-distance", "sparsefinder-kmeans", "sparsefinder-v2"
@@ -134,7 +134,7 @@ def _(folder: Path) -> Finding:
     promised = 100 * (1 - configuration(folder)["retrofit"]["confidence"])
     for target, measured in tuned.items():
         of_heads = measured.groupby(["seed", "layer", "head"])["recall"].mean()
-        missed = 100 * (of_heads < target).mean()
-        what = f"tuned to {target}: {missed:.1f} % of heads, {promised:.0f} % promised"
-        effects.append(plain(what, missed - promised, f"{len(of_heads)} heads"))
+        missed = int((of_heads < target).sum())
+        what = f"tuned to {target}: {missed} heads, {promised:.0f} % promised"
+        effects.append(counted(what, missed, len(of_heads), "heads", less=promised))
     return Finding(effects)

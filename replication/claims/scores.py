@@ -70,6 +70,14 @@ def plain(what: str, value: float, n: str) -> Effect:
     return Effect(what, float(value), None, n)
 
 
+def counted(what: str, found: int, among: int, of: str, less: float = 0.0) -> Effect:
+    """How many per cent were found ``among`` so many, less so many points, with Wilson's interval: as if each were drawn alone."""
+    from scipy.stats import binomtest  # late: not all who read a ledger need it
+
+    low, high = binomtest(found, among).proportion_ci(0.95, "wilson")
+    return Effect(what, 100 * found / among - less, (100 * low - less, 100 * high - less), f"{among} {of}")
+
+
 def over_seeds(what: str, values, over: str = "student seed") -> Effect:
     """The mean of one number per seed."""
     return effect(what, np.asarray(values, float)[None], over)

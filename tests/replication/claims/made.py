@@ -230,13 +230,14 @@ def coreferent(values):
 
 
 def tagged(values):
+    """Of a hundred thousand tokens of a tag, so many in the first of three clusters, and the others in the last."""
     shares = {"VERB": 90.0, "NOUN": 90.0, "AUX": values[0]}
     rows = [
-        {"layer": 0, "head": 0, "side": side, "tag": tag, "cluster": cluster, "count": 99, "share": share / 100 / (1 + cluster)}
+        {"layer": 0, "head": 0, "side": side, "tag": tag, "cluster": cluster, "count": count, "share": count / 1e5}
         for side in ("query", "key")
         for tag, share in shares.items()
-        for cluster in (0, 1)
-    ]  # fmt: skip
+        for cluster, count in enumerate([round(1e3 * share), 0, round(1e5 - 1e3 * share)])
+    ]
     return {"masked_lm/tags.csv": pd.DataFrame(rows)}
 
 
@@ -413,9 +414,9 @@ def tuned(values):
 
 
 def kept_promise(values):
-    """Of a thousand heads, a tenth and so many per cent more are below the target."""
-    below = round(10 * (10 + values[0]))
-    table = pd.DataFrame({"recall": [0.9] * below + [0.96] * (1000 - below), "head": range(1000)})
+    """Of a hundred thousand heads, a tenth and so many per cent more are below the target."""
+    below = round(1e3 * (10 + values[0]))
+    table = pd.DataFrame({"recall": [0.9] * below + [0.96] * (100_000 - below), "head": range(100_000)})
     return {
         "retrofit/sparsified/recall0.95/measured.csv": table.assign(
             seed=0, layer=0, sequence=0, sparsity=0.5, drift=0.1
