@@ -71,7 +71,7 @@ def plain(what: str, value: float, n: str) -> Effect:
 
 
 def counted(what: str, found: int, among: int, of: str, less: float = 0.0) -> Effect:
-    """How many per cent were found ``among`` so many, less so many points, with Wilson's interval: as if each were drawn alone."""
+    """A share in per cent, less so many points, with Wilson's interval: as if each of what is counted were drawn alone."""
     from scipy.stats import binomtest  # late: not all who read a ledger need it
 
     low, high = binomtest(found, among).proportion_ci(0.95, "wilson")
