@@ -26,7 +26,7 @@ FIXED = {
     "label-smoothing": 0.1,
     "optimizer": "adam",
     "adam-betas": "(0.9, 0.98)",
-    "lr-scheduler": "inverse_sqrt",
+    "lr_scheduler": "inverse_sqrt",
     "share-all-embeddings": True,
     "no-epoch-checkpoints": True,
     "log-format": "json",
