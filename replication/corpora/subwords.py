@@ -1,6 +1,7 @@
 """Words and subwords of parallel text: Moses' tokeniser, and byte pair encoding as Sennrich et al. (2016) published it."""
 
 import io
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from replication.storage import replacing
 
 #: What subword-nmt appends to a piece that the next one continues.
 CONTINUED = "@@ "
+#: An apostrophe as it is printed, which Moses sets apart and leaves so: French elides before any word, others contract some.
+APOSTROPHE = dict.fromkeys(("fr", "it"), re.compile(r"(?<=\w) ’ (?=\w)"))
+CONTRACTED = re.compile(r"(?<=\w) ’ (?=(?:s|t|d|m|re|ve|ll)\b)")
 
 
 def learn_codes(lines: Iterable[str], merges: int, path: Path) -> None:
@@ -54,5 +58,5 @@ def detokenizer(words: str, language: str) -> Callable[[str], str]:
         return lambda line: line
     from sacremoses import MosesDetokenizer
 
-    moses = MosesDetokenizer(language)
-    return lambda line: moses.detokenize(line.split(), unescape=False)
+    moses, apostrophe = MosesDetokenizer(language), APOSTROPHE.get(language, CONTRACTED)
+    return lambda line: apostrophe.sub("’", moses.detokenize(line.split(), unescape=False))

@@ -49,6 +49,9 @@ def test_a_foreign_file_is_no_codes(tmp_path):
         ("en", 'He said: "It\'s 5 & 6."', 'He said : " It \'s 5 & 6 . "'),
         ("fr", "L'eau n'est pas là.", "L' eau n' est pas là ."),
         ("de", "Das kostet 3,50 Euro.", "Das kostet 3,50 Euro ."),
+        ("fr", "Il monta d’Égypte, lui qu’on l’a vu.", "Il monta d ’ Égypte , lui qu ’ on l ’ a vu ."),
+        ("en", "John’s house isn’t his.", "John ’ s house isn ’ t his ."),
+        ("de", "Er hat’s gesagt.", "Er hat ’ s gesagt ."),
     ],
 )
 def test_moses_sets_words_apart_and_together_again(language, text, words):
