@@ -92,8 +92,8 @@ rule extract:
         ),
     log:
         f"{RESULTS}/logs/masked_lm/extract.log",
-    threads: HALF
     priority: 1
+    threads: HALF
     resources:
         **needs("extract"),
     params:
