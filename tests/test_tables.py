@@ -10,7 +10,7 @@ import pytest
 
 from replication.paths import ROOT
 from replication.reading import read_table
-from replication.tables import claims, forms, kmeans, speed
+from replication.tables import characters, claims, forms, kmeans, speed
 from replication.tables.attention import targets
 from replication.tables.markers import END, markdown, with_tables
 
@@ -156,3 +156,13 @@ def test_any_number_of_centroids_is_never_behind_one_and_both_are_of_kmeans(path
 def test_what_a_benchmark_no_longer_says_is_named():
     with pytest.raises(ValueError, match=r"some\.txt: no line like"):
         speed.found("^ours", "theirs 3 ms", "some.txt")
+
+
+def test_bits_of_a_character_model_are_the_mean_of_its_seeds_with_their_spread():
+    bits = []
+    for path in (characters.FOLDER / "war-and-peace/models/block").glob("seed*/measured.csv"):
+        with path.open() as file:
+            bits += [float(row["bits_per_character"]) for row in csv.DictReader(file)]
+    assert len(bits) == 3
+    (line,) = (line for line in characters.table3().splitlines() if line.startswith("| Transformer block |"))
+    assert f"| {statistics.mean(bits):.3f} ± {statistics.stdev(bits):.3f} |" in line

@@ -127,8 +127,8 @@ def masked_lm() -> str:
 
 
 def translation() -> str:
-    """What Multi30k decides."""
-    return decided(("multi30k",), ("mt-",))
+    """What Darby's verses and Multi30k's short sentences decide."""
+    return decided(("darby", "multi30k"), ("mt-",))
 
 
 def forms() -> str:
@@ -138,4 +138,4 @@ def forms() -> str:
 
 def characters() -> str:
     """What War and Peace decides."""
-    return decided(("war-and-peace",), ("clm-",))
+    return decided(("war-and-peace-512",), ("clm-",))

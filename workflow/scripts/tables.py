@@ -28,6 +28,7 @@ TABLES = {
     "attention-speed": attention.speed,
     "attention-targets": attention.targets,
     "bleu": bleu.bleu,
+    "bleu-darby": bleu.darby,
     "bleu-multi30k": bleu.multi30k,
     "blocks": partial(blocks.blocks, "brown"),
     "blocks-512": partial(blocks.blocks, "brown-512"),
@@ -44,11 +45,12 @@ TABLES = {
     "forms-tested-fully": forms.tested_fully,
     "judged-brown": partial(claims.judged, "brown", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512": partial(claims.judged, "brown-512", ("sparse-consistency", "mlm-", "blocks-")),
+    "judged-darby": partial(claims.judged, "darby", ("mt-",)),
     "judged-minilm": partial(claims.judged, "minilm", ("retrofit-",)),
     "judged-multi30k": partial(claims.judged, "multi30k", ("mt-",)),
     "judged-multi30k-forms": partial(claims.judged, "multi30k-forms", ("est-", "xst-")),
     "judged-multi30k-speed": partial(claims.judged, "multi30k-speed", ("est-",)),
-    "judged-war-and-peace": partial(claims.judged, "war-and-peace", ("clm-",)),
+    "judged-war-and-peace-512": partial(claims.judged, "war-and-peace-512", ("clm-",)),
     "kmeans": kmeans.projections,
     "normalizers": normalizers.table25,
     "perplexity": perplexity.perplexity,
@@ -59,7 +61,7 @@ TABLES = {
     "retrofit-tuned": retrofit.tuned,
     "speed": speed.speed,
 }
-RUNS = ("brown", "brown-512", "minilm", "multi30k", "multi30k-forms", "multi30k-speed", "war-and-peace")
+RUNS = ("brown", "brown-512", "darby", "minilm", "multi30k", "multi30k-forms", "multi30k-speed", "war-and-peace-512")
 TEXTS = ("README.md", "reported/README.md", "benchmarks/README.md", *(f"reported/{run}/README.md" for run in RUNS))
 
 
