@@ -48,7 +48,7 @@ COLUMNS = {
     "losses.parquet": [*POINT, "sequence", "nats", "places"],
     "blocks/size2/evaluated/losses_seed1.parquet": ["seed", "block_size", "method", "count", "clusters", "alpha", "sequence",
                                                     "nats", "places"],
-    "blocks/size2/evaluated/seed1.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats",
+    "blocks/size2/evaluated/seed1.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats", "recall",
                                          "density", "attended", "perplexity"],
     "blocks/size2/timed.csv": ["block_size", "method", "count", "clusters", "alpha", "prediction_seconds",
                                "attention_seconds", "model_seconds", "model_repeats", "batch_size", "length", "repeats",
