@@ -20,11 +20,11 @@ from sparselib.blocks import ClusteredBlocks, NearestBlocks
 from sparselib.blocks.chunks import Chunks
 from sparselib.blocks.fixed import MOST_FIXED_BLOCKS
 from sparselib.blocks.graph import PredictedBlocks, unite
-from sparselib.dense_attention import attention
+from sparselib.dense_attention import attention, gold_graph
 from sparselib.integrations.control import BlockGraph
 from sparselib.integrations.huggingface import AttentionControl
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
-from sparselib.metrics import sparsity
+from sparselib.metrics import recall, sparsity
 from sparselib.projections import Projection
 
 
@@ -96,17 +96,18 @@ def evaluate_blocks(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Perplexity with every layer visiting predicted blocks only, a row for each variant; and the losses of every sequence.
 
-    ``attended`` is the mean number of key blocks that a query block visits, ``density`` their share.
+    ``attended`` is the mean number of key blocks that a query block visits, ``density`` their share, and ``recall`` the share
+    found of the gold blocks: those with an edge, by the hidden states that the missing blocks below have already changed.
     """
     blocks = chunks.count(text.inputs.shape[1])
     rows, every_loss = [], []
     for variant in tqdm(chosen, desc="blocks", unit="variant", mininterval=5):
         point = {"block_size": chunks.size} | variant.row
         if variant.graph is None:
-            losses, density = sequence_losses(model, text, batch_size), 1.0
+            losses, measured = sequence_losses(model, text, batch_size), {"recall": 1.0, "density": 1.0}
         else:
-            losses, density = _evaluate(model, control, text, variant, batch_size)
-        rows.append(point | {"nats": mean_nats(losses), "density": density})
+            losses, measured = _evaluate(model, control, text, chunks, variant, batch_size)
+        rows.append(point | {"nats": mean_nats(losses)} | measured)
         every_loss.append(pd.DataFrame(point, index=losses.index).join(losses))
     table = pd.DataFrame(rows)
     table["attended"] = table["density"] * blocks
@@ -118,19 +119,23 @@ def _evaluate(
     model: PreTrainedModel,
     control: AttentionControl,
     text: MaskedText,
+    chunks: Chunks,
     variant: Variant,
     batch_size: int,
-) -> tuple[pd.DataFrame, float]:
-    sparsities = []
+) -> tuple[pd.DataFrame, dict[str, float]]:
+    recalls, sparsities = [], []
 
     def watched(layer, q, k, lengths):
         mask = variant.graph(layer, q, k, lengths)
-        sparsities.append(sparsity(mask.to_dense().expand(len(q), q.shape[1], -1, -1)).flatten())
+        gold = chunks.blocks(gold_graph(q, k))
+        visited = mask.to_dense().expand_as(gold)
+        recalls.append(recall(visited, gold).flatten())
+        sparsities.append(sparsity(visited).flatten())
         return mask
 
     with control.visiting(watched, variant.alpha):
         losses = sequence_losses(model, text, batch_size)
-    return losses, 1 - torch.cat(sparsities).mean().item()
+    return losses, {"recall": torch.cat(recalls).mean().item(), "density": 1 - torch.cat(sparsities).mean().item()}
 
 
 @torch.no_grad()

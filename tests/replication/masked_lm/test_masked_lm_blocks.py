@@ -59,7 +59,7 @@ def test_full_is_the_model_itself(setting, table):
     model, _, text = setting
     row = table.loc[("full", 8, 0)]
     assert row["nats"] == pytest.approx(cross_entropy(model, text, 4), abs=1e-6)
-    assert row[["density", "attended"]].tolist() == [1, 8]
+    assert row[["recall", "density", "attended"]].tolist() == [1, 1, 8]
     assert table["perplexity"].to_numpy() == pytest.approx(np.exp(table["nats"].to_numpy()))
 
 
@@ -82,6 +82,7 @@ def test_a_variant_is_measured_on_its_own_blocks(setting, table):
         assert row["nats"] == pytest.approx(nats, abs=1e-5)
         assert row["density"] == pytest.approx(np.mean(found), abs=1e-6)
         assert row["attended"] == pytest.approx(8 * row["density"])
+        assert 0 < row["recall"] <= 1
 
 
 def test_bigbird_keeps_its_blocks_and_softmax_visits_the_same(setting, table):
