@@ -133,7 +133,7 @@ def weights_of(scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> T
     # On a CPU, all and any of booleans take ten times as long as those of bytes.
     if mask is None or (octets := mask.view(torch.uint8)).all():
         return normalizer(scores)
-    scores = scores.masked_fill(~mask, -torch.inf)
+    scores = scores.where(mask, -torch.inf)
     empty = octets.any(-1, keepdim=True) == 0
     if not empty.any():
         return normalizer(scores)

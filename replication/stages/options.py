@@ -34,10 +34,11 @@ def stage(function: Callable) -> Callable:
         try:
             with making(function.__name__):
                 for path in _given(kwargs):
-                    if path.is_dir():
-                        verified_folder(path)
-                    else:
+                    if not path.is_dir():
                         verified(path)
+                    # Where a stage writes, what it wrote the last time may be out of date. What it reads is verified then.
+                    elif path != kwargs.get("output"):
+                        verified_folder(path)
                 return function(*args, **kwargs)
         except (ValueError, OSError) as error:
             typer.secho(f"error: {' '.join(str(error).split())}", fg="red", err=True)

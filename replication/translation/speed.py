@@ -83,7 +83,7 @@ def measure(
     alphas = {contender.implementation: learned_alphas(translator) for contender, translator in translators.items()
               if contender.name == "entmax_alpha"}  # fmt: skip
     # The last, as it changes the models.
-    runs, trained_tokens = update_runs(paths, data)
+    runs, trained_tokens = update_runs(translators)
     update = repeated_seconds(runs, repeats, device)
     rows, sentences = [], []
     for contender, pieces in hypotheses.items():
@@ -111,11 +111,10 @@ def measure(
     return relative_to_softmax(pd.DataFrame(rows)), pd.concat(sentences, ignore_index=True), details
 
 
-def update_runs(models: Mapping[Contender, Path], data: Path) -> tuple[dict[Contender, Callable[[], None]], int]:
+def update_runs(translators: Mapping[Contender, Translator]) -> tuple[dict[Contender, Callable[[], None]], int]:
     """For each model, one update on the same batch, by fairseq's trainer as the model was trained; and its target tokens."""
     runs, samples, tokens = {}, [], 0
-    for contender, path in models.items():
-        translator = load_translator(path, data)
+    for contender, translator in translators.items():
         cfg = translator.configuration
         trainer = Trainer(cfg, translator.task, translator.model, translator.task.build_criterion(cfg.criterion))
         if not samples:

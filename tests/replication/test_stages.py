@@ -405,6 +405,23 @@ def test_a_job_of_several_seeds_and_sizes_does_what_one_of_each_does(results, tm
         assert (results / path).read_bytes() == (tmp_path / path).read_bytes(), path
 
 
+def test_students_can_be_fitted_anew_beside_what_was_measured_with_the_old(results, tmp_path):
+    blocks = tmp_path / "results/tiny/blocks"
+    fitted = {"graphs": in_layers(results / "graphs/train"), "seed": 2, "points": 100}
+    sizes = {"block_size": 4, "blocks": BLOCKS, "output": blocks}
+    loaded = {"model": results / "model", "tokenizer": results / "tokenizer", "masking": MASKING}
+    loaded |= {"tokens": results / "tokens/valid.safetensors", "students": blocks, **sizes, "seed": 2}
+    for dimension in (2, 3):
+        succeed("fit-blocks", **fitted, **sizes, settings={"dimension": dimension, "batch_size": 4})
+        succeed("evaluate-blocks", **loaded)
+        succeed("time-blocks", **loaded, repeats=1)
+    student = next(blocks.rglob("projections/*.safetensors"))
+    student.write_bytes(student.read_bytes()[:-1] + b"x")
+    result = run("evaluate-blocks", **loaded)
+    assert result.exit_code == 1
+    assert f"{student.name}: has changed since stage fit_blocks" in result.stderr
+
+
 def test_numbers_that_belong_together_are_as_many(results, tmp_path):
     tokens = [results / f"tokens/{split}.safetensors" for split in ("train", "valid")]
     result = run("extract", model=results / "model", tokens=tokens, sequences=8, seed=0, output=tmp_path / "out")
