@@ -128,12 +128,12 @@ def masked_lm() -> str:
 
 def translation() -> str:
     """What Darby's verses and Multi30k's short sentences decide."""
-    return decided(("darby", "multi30k"), ("mt-",))
+    return decided(("darby", "darby-en-de", "multi30k"), ("mt-",))
 
 
 def forms() -> str:
-    """What the attention forms and the normalisers on Multi30k decide."""
-    return decided(("multi30k-forms", "multi30k-speed"), ("est-", "xst-"))
+    """What the attention forms on Multi30k and Darby's verses decide, and the normalisers on Multi30k."""
+    return decided(("multi30k-forms", "darby-forms", "multi30k-speed"), ("est-", "xst-"))
 
 
 def characters() -> str:

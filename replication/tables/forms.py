@@ -1,4 +1,4 @@
-"""Table 1 of Extremely Sparse Transformer on Multi30k, beside what the paper prints."""
+"""Attention forms on real text: Table 1 of Extremely Sparse Transformer on Multi30k, and word alignment on Darby's verses."""
 
 import math
 
@@ -6,10 +6,11 @@ import pandas as pd
 
 from replication.paths import ROOT
 from replication.reading import read_table
-from replication.results import FORMS, as_trained, by_budget, read_forms
+from replication.results import FORMS, as_trained, by_budget, read_cross_attention, read_forms
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "reported" / "multi30k-forms" / "forms" / "sentences" / "fr-en"
+DARBY = ROOT / "reported" / "darby-forms" / "forms" / "sentences" / "fr-en"
 
 
 def measured() -> pd.DataFrame:
@@ -46,6 +47,20 @@ def tested_fully() -> str:
     budgets = sorted(table.columns, reverse=True)
     rows = [[form, *(f"{table.loc[form, k]:.1f}" for k in budgets)] for form in FORMS if form in table.index]
     return markdown(["tested attending fully", *(f"k = {k:.0f}" for k in budgets)], rows)
+
+
+def darby() -> str:
+    """BLEU of every model on Darby's verses, and how much of the top layer's cross-attention is at a word's counterpart."""
+    layers = read_cross_attention(DARBY)
+    top = layers[layers["layer"] == layers["layer"].max()].set_index(["form", "seed"])
+    rows = []
+    for (form, seed), tested in read_forms(DARBY).groupby(["form", "seed"], sort=False):
+        bleu = tested.set_index("tested_with")["bleu"]
+        said = top.loc[(form, seed)]
+        shown = [bleu[form], bleu["Full"], 100 * said["aligned_words"], 100 * said["aligned_mass"], 100 * said["on_the_end"]]
+        rows.append([f"{form}, seed {seed}", *(f"{value:.1f}" for value in shown)])
+    heads = ["BLEU", "BLEU attending fully", "words aligned, %", "weight at counterparts, %", "weight on the end, %"]
+    return markdown(["trained with", *heads], rows)
 
 
 def _cell(mean: float, spread: float, printed: float) -> str:

@@ -42,10 +42,13 @@ TABLES = {
     "claims-masked-lm": claims.masked_lm,
     "claims-translation": claims.translation,
     "forms": forms.table1,
+    "forms-darby": forms.darby,
     "forms-tested-fully": forms.tested_fully,
     "judged-brown": partial(claims.judged, "brown", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512": partial(claims.judged, "brown-512", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-darby": partial(claims.judged, "darby", ("mt-",)),
+    "judged-darby-en-de": partial(claims.judged, "darby-en-de", ("mt-",)),
+    "judged-darby-forms": partial(claims.judged, "darby-forms", ("est-",)),
     "judged-minilm": partial(claims.judged, "minilm", ("retrofit-",)),
     "judged-multi30k": partial(claims.judged, "multi30k", ("mt-",)),
     "judged-multi30k-forms": partial(claims.judged, "multi30k-forms", ("est-", "xst-")),
@@ -61,7 +64,18 @@ TABLES = {
     "retrofit-tuned": retrofit.tuned,
     "speed": speed.speed,
 }
-RUNS = ("brown", "brown-512", "darby", "minilm", "multi30k", "multi30k-forms", "multi30k-speed", "war-and-peace-512")
+RUNS = (
+    "brown",
+    "brown-512",
+    "darby",
+    "darby-en-de",
+    "darby-forms",
+    "minilm",
+    "multi30k",
+    "multi30k-forms",
+    "multi30k-speed",
+    "war-and-peace-512",
+)
 TEXTS = ("README.md", "reported/README.md", "benchmarks/README.md", *(f"reported/{run}/README.md" for run in RUNS))
 
 
