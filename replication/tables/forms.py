@@ -57,7 +57,13 @@ def darby() -> str:
     for (form, seed), tested in read_forms(DARBY).groupby(["form", "seed"], sort=False):
         bleu = tested.set_index("tested_with")["bleu"]
         said = top.loc[(form, seed)]
-        shown = [bleu[form], bleu["Full"], 100 * said["aligned_words"], 100 * said["aligned_mass"], 100 * said["on_the_end"]]
+        shown = [
+            bleu[form],
+            bleu["Full"],
+            100 * said["aligned_words"],
+            100 * said["aligned_mass"],
+            100 * said["on_the_end"],
+        ]
         rows.append([f"{form}, seed {seed}", *(f"{value:.1f}" for value in shown)])
     heads = ["BLEU", "BLEU attending fully", "words aligned, %", "weight at counterparts, %", "weight on the end, %"]
     return markdown(["trained with", *heads], rows)
