@@ -17,6 +17,9 @@ def measure_forms(
     output: Annotated[Path, typer.Option(help="folder of train-forms; the measures go into those of the models")],
     alignment: Annotated[Path | None, typer.Option(help="gold word alignment of the test set, 0-0 1-2 a line")] = None,
     split: Annotated[str, typer.Option(help="what is measured on")] = "test",
+    tested: Annotated[
+        int | None, typer.Option(min=1, help="the first so many of the split are translated; all if left out")
+    ] = None,
     batch_tokens: BatchTokens = 4000,
 ) -> None:
     """Measure BLEU and attended positions of translators as trained, Top-k attending fully too, and their cross-attention."""
@@ -29,7 +32,7 @@ def measure_forms(
     from replication.translation.model import load_translator
 
     links = alignment and [from_pharaoh(line) for line in alignment.read_text(encoding="utf-8").splitlines()]
-    expected = references.read_text(encoding="utf-8").splitlines()
+    expected = references.read_text(encoding="utf-8").splitlines()[:tested]
     for one in cell:
         folder, own = output / one["name"], {key: one[key] for key in ("form", "budget", "seed")}
         translator = load_translator(folder / "model.safetensors", data)

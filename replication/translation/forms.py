@@ -47,9 +47,9 @@ def attending_fully(translator: Translator) -> Iterator[None]:
 def measure(
     translator: Translator, split: str, references: list[str], words: str, beam: int, batch_tokens: int
 ) -> tuple[dict[str, object], pd.DataFrame]:
-    """BLEU of beam search over a whole split, and how many positions a query attends to, as ``attended_<place>``.
+    """BLEU of beam search over a split, and how many positions a query attends to, as ``attended_<place>``.
 
-    The table has the counts of every sentence that BLEU adds up.
+    If there are fewer references than sentences, the first ones are translated. The table has the counts of every sentence that BLEU adds up.
     """
     pieces = translator.translate(split, len(references), beam, batch_tokens)
     text = to_text(pieces, words, translator.task.cfg.target_lang)

@@ -134,6 +134,7 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
             target=pair.split("-")[1],
             cells=as_options(cells),
             beam=section["beam"],
+            tested=f"--tested {section['tested']}" if "tested" in section else "",
             words=section["words"],
             alignment=(
                 f"--alignment {at}/corpus/test.alignment"
@@ -144,7 +145,7 @@ for unit, section, pair, number, cells in form_jobs(FORMS):
             f"Measure {len(cells)} translators of {unit}, {pair}, with their attention forms"
         shell:
             "replicate measure-forms --data {input.data} {params.cells} --references {input.corpus}/test.{params.target}"
-            " {params.alignment} --beam {params.beam} --words {params.words} --output $(dirname {input.data}) > {log} 2>&1"
+            " {params.alignment} {params.tested} --beam {params.beam} --words {params.words} --output $(dirname {input.data}) > {log} 2>&1"
 
 
 PRONOUNS = []

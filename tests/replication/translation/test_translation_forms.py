@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 
 import pandas as pd
 import pytest
@@ -216,6 +217,13 @@ def test_the_stages_from_the_grammar_to_the_tables(tmp_path):
         len(header["target_words"]),
         len(header["source_words"]),
     )
+    few = tmp_path / "few"
+    shutil.copytree(output / "full", few / "full")
+    run(
+        "measure-forms", "--data", data, *given, *asked[-2:], "--tested", "4", "--words", "spaces", "--output", str(few)
+    )
+    assert pd.read_csv(few / "full/measured.csv")["sentences"].tolist() == [4]
+    assert pd.read_parquet(few / "full/sentences.parquet")["sentence"].tolist() == [0, 1, 2, 3]
 
 
 def run(*arguments):
