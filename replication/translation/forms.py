@@ -49,7 +49,9 @@ def measure(
 ) -> tuple[dict[str, object], pd.DataFrame]:
     """BLEU of beam search over a split, and how many positions a query attends to, as ``attended_<place>``.
 
-    If there are fewer references than sentences, the first ones are translated. The table has the counts of every sentence that BLEU adds up.
+    If there are fewer references than sentences, the first ones are translated.
+
+    The table has the counts of every sentence that BLEU adds up.
     """
     pieces = translator.translate(split, len(references), beam, batch_tokens)
     text = to_text(pieces, words, translator.task.cfg.target_lang)
