@@ -20,7 +20,7 @@ from replication.claims import (
     retrofit,
     translation,
 )
-from replication.claims.finding import NOT_COMPARABLE, UNTESTED, VERDICTS, Effect, Finding, Rule, Test
+from replication.claims.finding import NOT_COMPARABLE, UNKNOWN, UNTESTED, VERDICTS, Effect, Finding, Rule, Test
 from replication.reading import digest, noting
 
 __all__ = ["TESTS", "VERDICTS", "Effect", "Finding", "Rule", "ledger"]
@@ -42,13 +42,14 @@ TASKS: dict[str, dict[str, Test]] = {
 TESTS: dict[str, Test] = {name: test for tests in TASKS.values() for name, test in tests.items()}
 
 
-def ledger(claims: pd.DataFrame, results: Path) -> pd.DataFrame:
+def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.DataFrame:
     """Test every claim on the results in a folder.
 
     Parameters
     ----------
     claims : ``id, paper, section, statement, effect, unit, relation, threshold, premise, notebook``
     results : folder with a folder per task, and the run's ``config.yaml``; what is missing is untested
+    printed : whether numbers of one model are those that a paper prints, which it states as they are
 
     Returns
     -------
@@ -64,20 +65,20 @@ def ledger(claims: pd.DataFrame, results: Path) -> pd.DataFrame:
     if set(claims["id"]) != set(TESTS):
         raise ValueError(f"claims without a test, or tests without a claim: {sorted(set(claims['id']) ^ set(TESTS))}")
     stated = claims.fillna({"unit": "", "premise": ""}).to_dict("records")
-    return pd.DataFrame([judge(claim, results) for claim in stated])
+    return pd.DataFrame([judge(claim, results, printed) for claim in stated])
 
 
-def judge(claim: dict[str, object], results: Path) -> dict[str, object]:
+def judge(claim: dict[str, object], results: Path, printed: bool = False) -> dict[str, object]:
     """The row of one claim in the :func:`ledger`."""
     (task,) = (task for task, tests in TASKS.items() if claim["id"] in tests)
     criterion = f"{claim['effect']} {claim['relation']} {claim['threshold']:g} {claim['unit']}"
     with noting() as read:
-        judged = _judged(claim, task, results)
+        judged = _judged(claim, task, results, printed)
     stated = {key: claim[key] for key in ("id", "paper", "section", "statement")}
     return stated | {"criterion": criterion.strip()} | judged | {"inputs": digest(read, results)}
 
 
-def _judged(claim: dict[str, object], task: str, results: Path) -> dict[str, object]:
+def _judged(claim: dict[str, object], task: str, results: Path, printed: bool) -> dict[str, object]:
     nothing = {"premise": claim["premise"], "verdict": UNTESTED, "effect": None, "interval": "", "n": "", "numbers": ""}
     folder = results / task
     if not folder.is_dir():
@@ -87,7 +88,7 @@ def _judged(claim: dict[str, object], task: str, results: Path) -> dict[str, obj
     except FileNotFoundError:
         finding = None
     if finding is not None:
-        finding = finding.of_numbers()
+        finding = finding.of_numbers().as_printed() if printed else finding.of_numbers()
     if finding is None or not finding.effects:
         said = "; ".join(finding.notes) if finding else ""
         return nothing | {"numbers": said or "not measured here"}
@@ -97,8 +98,8 @@ def _judged(claim: dict[str, object], task: str, results: Path) -> dict[str, obj
         "premise": premise,
         "verdict": verdict if met else NOT_COMPARABLE,
         "effect": float(f"{deciding.value:.6g}"),
-        "interval": "" if deciding.interval is None else "{:.4g} to {:.4g}".format(*deciding.interval),
-        "n": deciding.n if deciding.interval else f"{deciding.n}, point estimate",
+        "interval": "" if deciding.interval in (None, UNKNOWN) else "{:.4g} to {:.4g}".format(*deciding.interval),
+        "n": deciding.n + {None: ", point estimate", UNKNOWN: ", no interval"}.get(deciding.interval, ""),
         "numbers": "; ".join([deciding.what, *_others(finding.effects, deciding), *finding.notes]),
     }
 

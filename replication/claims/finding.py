@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 NOT_COMPARABLE, UNTESTED = "not comparable", "untested"
 VERDICTS = (HOLDS, FAILS, UNDECIDED, NOT_COMPARABLE, UNTESTED)
+#: The interval of what was measured on one model and would differ in the next: nothing is known of by how much.
+UNKNOWN = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Effect:
     ----------
     what : whose it is: which corpus, which methods, over which range
     value : in the claim's unit
-    interval : in which it lies with 95 % confidence; None where nothing was repeated
+    interval : in which it lies with 95 % confidence, perhaps :data:`UNKNOWN`; None of what is exact or counted
     n : what it is a mean over, in words
     """
 
@@ -41,6 +43,11 @@ class Finding:
         unknown = [f"{effect.what}: nothing to compare" for effect in self.effects if not math.isfinite(effect.value)]
         return Finding(known, [*self.notes, *unknown])
 
+    def as_printed(self) -> "Finding":
+        """With the numbers of one model taken for what a paper says they are."""
+        effects = [replace(one, interval=None) if one.interval == UNKNOWN else one for one in self.effects]
+        return replace(self, effects=effects)
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -59,7 +66,7 @@ class Rule:
         return distance if self.relation == ">=" else -distance
 
     def verdict(self, effect: Effect) -> str:
-        """Undecided if the interval contains the threshold; without one, the point estimate decides."""
+        """Undecided if the interval contains the threshold; of what is exact or counted, the number decides."""
         if effect.interval is not None and effect.interval[0] < self.threshold < effect.interval[1]:
             return UNDECIDED
         return HOLDS if self.margin(effect) >= 0 else FAILS

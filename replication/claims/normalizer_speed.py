@@ -11,7 +11,7 @@ import pandas as pd
 
 from replication.bleu import COUNTS
 from replication.claims.finding import Finding, Test
-from replication.claims.scores import bleu, effect, over_seeds, plain
+from replication.claims.scores import bleu, effect, over_seeds
 from replication.reading import read_table
 from replication.timing.repeats import note_of, repeats
 
@@ -57,7 +57,7 @@ def _bleu(folder: Path) -> Finding:
         )
     return Finding(
         [
-            plain(f"top-k - {whose}'s {name}", found["topk"].item() - value, "1 model")
+            over_seeds(f"top-k - {whose}'s {name}", [found["topk"].item() - value], "model")
             for (name, whose), value in found.loc[RIVALS].items()
         ]
     )

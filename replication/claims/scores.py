@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from replication.bleu import corpus_bleu
-from replication.claims.finding import Effect
+from replication.claims.finding import UNKNOWN, Effect
 
 RESAMPLES = 1000
 #: Percentiles of a 95 % interval.
@@ -37,8 +37,8 @@ def bleu(counts: np.ndarray) -> np.ndarray:
 def effect(what: str, values: np.ndarray, over: str, units: str = "") -> Effect:
     """The mean over seeds of values ``[1 + R, seeds]``, with its interval.
 
-    From resamples of sequences, seeds are resampled too. Without them the interval is Student's over seeds, and there is none
-    of a single seed.
+    From resamples of sequences, seeds are resampled too. Without them the interval is Student's over seeds, and
+    :data:`~replication.claims.finding.UNKNOWN` of a single seed.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ def effect(what: str, values: np.ndarray, over: str, units: str = "") -> Effect:
     return Effect(what, mean, interval_over_seeds(estimate), n)
 
 
-def interval_over_seeds(values: np.ndarray) -> tuple[float, float] | None:
-    """Student's 95 % interval of a mean ``[seeds]``; None of a single seed."""
+def interval_over_seeds(values: np.ndarray) -> tuple[float, float]:
+    """Student's 95 % interval of a mean ``[seeds]``; that of a single seed has no end."""
     if len(values) < 2:
-        return None
+        return UNKNOWN
     from scipy.special import stdtrit  # late: not all who read a ledger need it
 
     half = stdtrit(len(values) - 1, TAILS[1] / 100) * np.std(values, ddof=1) / np.sqrt(len(values))
@@ -66,7 +66,7 @@ def interval_over_seeds(values: np.ndarray) -> tuple[float, float] | None:
 
 
 def plain(what: str, value: float, n: str) -> Effect:
-    """A number that nothing was repeated for."""
+    """A number that is exact, counted, or printed."""
     return Effect(what, float(value), None, n)
 
 

@@ -22,4 +22,6 @@ def printed(
 
     with tempfile.TemporaryDirectory() as folder:
         write(published, Path(folder))
-        write_table(output, ledger(pd.read_csv(published / "claims.csv"), Path(folder)), may_be_empty=["effect"])
+        write_table(
+            output, ledger(pd.read_csv(published / "claims.csv"), Path(folder), printed=True), may_be_empty=["effect"]
+        )

@@ -6,6 +6,7 @@ import pytest
 from made import speed
 
 from replication.bleu import COUNTS, corpus_bleu
+from replication.claims.finding import UNKNOWN
 from replication.claims.normalizer_speed import TESTS
 
 SENTENCES = 200
@@ -46,4 +47,4 @@ def test_who_translates_alike_differs_by_nothing_and_who_varies_has_an_interval(
 
 def test_without_sentences_there_is_no_interval(folder):
     (folder / "sentences.parquet").unlink()
-    assert {effect.interval for effect in TESTS["est-speed-bleu"](folder).effects} == {None}
+    assert {effect.interval for effect in TESTS["est-speed-bleu"](folder).effects} == {UNKNOWN}

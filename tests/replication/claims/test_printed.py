@@ -12,7 +12,7 @@ PUBLISHED = ROOT / "config/published"
 
 @pytest.fixture(scope="module")
 def papers(tmp_path_factory):
-    return judged(tmp_path_factory.mktemp("papers"), {"config.yaml": CONFIGURATION} | tables(PUBLISHED))
+    return judged(tmp_path_factory.mktemp("papers"), {"config.yaml": CONFIGURATION} | tables(PUBLISHED), printed=True)
 
 
 def test_what_the_papers_print_holds_but_for_what_they_contradict(papers):
@@ -47,7 +47,7 @@ def test_another_cell_turns_a_verdict(tmp_path, claim, table, form, budget, bleu
     printed = {"config.yaml": CONFIGURATION} | tables(PUBLISHED)
     cells = printed[f"forms/{table}/every_seed/measured.csv"]
     cells.loc[(cells["form"] == form) & (cells["budget"] == budget), "bleu"] = bleu
-    assert judged(tmp_path, printed).loc[claim, "verdict"] == "fails"
+    assert judged(tmp_path, printed, printed=True).loc[claim, "verdict"] == "fails"
 
 
 def test_the_gains_of_explicit_sparse_transformer_are_those_of_its_text():

@@ -5,6 +5,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 from scipy import stats
 
+from replication.claims.finding import UNKNOWN, Finding, Rule
 from replication.claims.scores import RESAMPLES, bleu, effect, interval_over_seeds, means, over_seeds, resampling
 
 WORDS = "the a cat dog house river sees finds old small near under".split()
@@ -58,12 +59,15 @@ def test_the_interval_over_seeds_is_students():
     values = np.array([1.0, 2.0, 4.0])
     expected = stats.t.interval(0.95, 2, loc=values.mean(), scale=stats.sem(values))
     assert interval_over_seeds(values) == pytest.approx(expected)
-    assert interval_over_seeds(values[:1]) is None
+    assert interval_over_seeds(values[:1]) == UNKNOWN
 
 
-def test_an_effect_of_one_seed_without_resamples_has_no_interval():
+def test_an_effect_of_one_seed_without_resamples_decides_nothing_unless_a_paper_prints_it():
     found = over_seeds("it", [0.5], "model")
-    assert (found.value, found.interval, found.n) == (0.5, None, "1 model")
+    assert (found.value, found.interval, found.n) == (0.5, UNKNOWN, "1 model")
+    assert [Rule(relation, 0.0).verdict(found) for relation in (">=", "<=")] == ["undecided", "undecided"]
+    (printed,) = Finding([found]).as_printed().effects
+    assert [Rule(relation, 0.0).verdict(printed) for relation in (">=", "<=")] == ["holds", "fails"]
 
 
 def test_the_bootstrap_interval_covers_the_true_mean_about_as_often_as_it_says():

@@ -33,7 +33,7 @@ def judged_alone(folder: Path, tables: Mapping[str, pd.DataFrame | dict], claim:
     return judge(ALL_CLAIMS[ALL_CLAIMS["id"] == claim].iloc[0].to_dict(), folder)
 
 
-def judged(folder: Path, tables: Mapping[str, pd.DataFrame | dict]) -> pd.DataFrame:
+def judged(folder: Path, tables: Mapping[str, pd.DataFrame | dict], printed: bool = False) -> pd.DataFrame:
     """Write a world, and judge it: the rows of the ledger by the claims' ids."""
     write_world(folder, tables)
-    return ledger(ALL_CLAIMS, folder).set_index("id")
+    return ledger(ALL_CLAIMS, folder, printed).set_index("id")
