@@ -20,6 +20,7 @@ rule retrofit_corpus:
         valid=f"{RETROFIT}/corpus/valid.parquet",
     log:
         f"{RESULTS}/logs/retrofit/corpus.log",
+    priority: 1
     resources:
         **needs("retrofit_corpus"),
     params:
@@ -42,6 +43,7 @@ rule retrofit_tokenize:
         tokenizer=[] if OWN_MODEL else [RETROFIT_TOKENIZER],
     log:
         f"{RESULTS}/logs/retrofit/tokenize.log",
+    priority: 1
     resources:
         **needs("retrofit_tokenize"),
     params:
@@ -96,6 +98,7 @@ rule sparsify:
         tensors=f"{RETROFIT}/sparsified/recall{{recall}}/sparsified.safetensors",
     log:
         f"{RESULTS}/logs/retrofit/sparsify/recall{{recall}}.log",
+    priority: 1
     resources:
         **needs("sparsify"),
     params:
