@@ -38,7 +38,7 @@ def use_layers(folder: Path, layers: int) -> None:
     for layer in range(layers):
         with open_graphs(folder / f"layer{layer:02}.safetensors") as graphs:
             projection, _ = fit_projection(graphs, dimension=4, batch_size=8)
-            sweep_layer(graphs, projection, {}, expand(METHODS), [0, 3, 11], "first_last", seed=0)
+            sweep_layer(graphs, {0: (projection, {})}, expand(METHODS), [0, 3, 11], "first_last")
 
 
 STAGES = {"write": write_layers, "use": use_layers}

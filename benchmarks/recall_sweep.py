@@ -72,7 +72,7 @@ def main() -> None:
             centroids = fit_layer(graphs, projection, settings["methods"], 2000, seed=0)
 
             def sweep(chosen: list[Member]) -> None:
-                sweep_layer(graphs, projection, centroids, chosen, windows, "first_last", seed=0)
+                sweep_layer(graphs, {0: (projection, centroids)}, chosen, windows, "first_last")
 
             grid = timed(sweep, members)
             single = {f"{m.method} {m.setting}": timed(sweep, [m]) for m in members}

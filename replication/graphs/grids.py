@@ -28,6 +28,12 @@ class Member:
         """The arguments as they stand in the tables."""
         return json.dumps(self.arguments, sort_keys=True)
 
+    @property
+    def is_seeded(self) -> bool:
+        """Whether it depends on the seed: it was learned, or draws at random."""
+        needs = PREDICTORS[self.predictor].needs
+        return needs.seed or not needs.positions
+
     def build(self, centroids: dict[str, Tensor], seed: int) -> Predictor:
         """The predictor itself.
 

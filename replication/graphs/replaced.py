@@ -14,35 +14,58 @@ from sparselib.integrations.control import AttentionControl, Graph, LayerCall
 from sparselib.integrations.graphs import PredictedGraph
 from sparselib.projections import Projection
 
+#: Where a graph stands in the tables: its method, setting and window.
+Point = tuple[str, str, int]
+
 
 @dataclass(frozen=True)
-class Replacements:
-    """Every member of a grid with every window, in the layers of one model.
+class Students:
+    """What was learned from the graphs of one model, layer by layer, with one seed.
 
     Attributes
     ----------
     projections : one per layer
     centroids : one per layer, ``{"kmeans-8": [H, 8, R], ...}``
-    members : those of the grid
-    windows : total widths
-    global_tokens : ``"none"``, ``"first"`` or ``"first_last"``
-    seed : of the first layer, for members that draw at random; the next layers have the next ones
     """
 
     projections: list[Projection]
     centroids: list[dict[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class Replacements:
+    """Every member of a grid with every window, in the layers of one model, with the students of every seed.
+
+    Attributes
+    ----------
+    students : by their seed
+    members : those of the grid
+    windows : total widths
+    global_tokens : ``"none"``, ``"first"`` or ``"first_last"``
+    """
+
+    students: dict[int, Students]
     members: list[Member]
     windows: list[int]
     global_tokens: str
-    seed: int
 
-    def graphs(self, causal: bool, device: torch.device) -> Iterator[tuple[Member, int, PredictedGraph]]:
-        """Member, window and graph, one after the other."""
-        projections = [projection.to(device) for projection in self.projections]
-        for member in tqdm(self.members, desc="replace", unit="member", mininterval=5):
-            predictors = [member.build(of_layer, self.seed + layer) for layer, of_layer in enumerate(self.centroids)]
+    def graphs(self, seed: int, causal: bool, device: torch.device) -> Iterator[tuple[Point, bool, Graph]]:
+        """One graph after the other, with its place in the tables, and whether another seed has another one.
+
+        The first two are the model's own: all that is visible, and its own graph, which changes nothing as a mask
+        (Proposition 1). What is drawn at random is drawn anew for every seed and layer.
+        """
+        yield ("full", "{}", 0), False, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1)
+        yield ("gold graph", "{}", 0), False, LayerCall.gold
+        students = self.students[seed]
+        projections = [projection.to(device) for projection in students.projections]
+        for member in tqdm(self.members, desc=f"replace, seed {seed}", unit="member", mininterval=5):
+            predictors = [
+                member.build(of_layer, seed * 1000 + layer) for layer, of_layer in enumerate(students.centroids)
+            ]
             for window in self.windows:
-                yield member, window, PredictedGraph(projections, predictors, window, self.global_tokens, causal)
+                graph = PredictedGraph(projections, predictors, window, self.global_tokens, causal)
+                yield (member.method, member.setting, window), member.is_seeded, graph
 
 
 class Tally(Protocol):
@@ -86,8 +109,7 @@ def evaluate_replaced(
     """The score of a model under every replacement, and what its graphs are like.
 
     Graphs are predicted from the hidden states that the replacement below has already changed, and so are gold graphs, where
-    the tally counts them: measures are the *perturbed* ones. Two rows are the model itself: ``full``, and ``gold graph`` with
-    its own graph as mask, which sparse-consistency (Proposition 1) makes equal.
+    the tally counts them: measures are the *perturbed* ones.
 
     Parameters
     ----------
@@ -98,22 +120,24 @@ def evaluate_replaced(
 
     Returns
     -------
-    A row per member and window: ``method, setting, window``, the columns of the score, those of the tally; and the tables that
-    scores add up from, one below the other, with the same first columns.
+    A row per seed, member and window: ``seed, method, setting, window``, the columns of the score, those of the tally; and the
+    tables that scores add up from, one below the other, with the same first columns. What no seed changes is measured once.
     """
-    parts = []
 
-    def row(method: str, setting: str, window: int, graph: Graph) -> dict[str, object]:
-        counted, point = _Counted(graph, tally()), {"method": method, "setting": setting, "window": window}
+    def measure(graph: Graph) -> tuple[dict[str, object], pd.DataFrame]:
+        counted = _Counted(graph, tally())
         with control.restricted_to(counted):
             scored, part = score()
-        parts.append(pd.DataFrame(point, index=part.index).join(part))
-        return point | scored | counted.tally.measures()
+        return scored | counted.tally.measures(), part
 
-    rows = [
-        row("full", "{}", 0, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1)),
-        row("gold graph", "{}", 0, LayerCall.gold),
-    ]
-    for member, window, graph in replacements.graphs(causal, device):
-        rows.append(row(member.method, member.setting, window, graph))
+    measured, rows, parts = {}, [], []
+    for seed in replacements.students:
+        for point, is_seeded, graph in replacements.graphs(seed, causal, device):
+            key = (seed if is_seeded else None, point)
+            if key not in measured:
+                measured[key] = measure(graph)
+            (scored, part), (method, setting, window) = measured[key], point
+            first = {"seed": seed, "method": method, "setting": setting, "window": window}
+            rows.append(first | scored)
+            parts.append(pd.DataFrame(first, index=part.index).join(part))
     return pd.DataFrame(rows), pd.concat(parts, ignore_index=True)

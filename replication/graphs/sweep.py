@@ -1,5 +1,6 @@
 """The recall sweep: how well every member of a grid, with every window, covers the gold graphs of one layer."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from itertools import groupby
 
@@ -18,37 +19,52 @@ MEASURES = ("recall", "sparsity", "precision", "exact", "empty_rows")
 
 def sweep_layer(
     graphs: LayerGraphs,
-    projection: Projection,
-    centroids: dict[str, Tensor],
+    students: Mapping[int, tuple[Projection, dict[str, Tensor]]],
     members: list[Member],
     windows: list[int],
     global_tokens: str,
-    seed: int,
     batch_size: int = 1,
 ) -> pd.DataFrame:
-    """Measure every member with every window on the graphs of one layer.
+    """Measure every member with every window on the graphs of one layer, with the students of every seed.
+
+    Parameters
+    ----------
+    students : by their seed, the projection and the centroids of this layer
 
     Returns
     -------
-    A tidy table with a row per method, setting, window and head: ``recall`` (Eq. 4), ``sparsity`` (Eq. 5), ``precision``,
+    A tidy table with a row per seed, method, setting, window and head: ``recall`` (Eq. 4), ``sparsity`` (Eq. 5), ``precision``,
     ``exact`` (share of queries whose gold keys are all covered), ``empty_rows`` (share of queries without any key), each
-    computed per sentence and then averaged over sentences; ``gold_sparsity`` per head.
+    computed per sentence and then averaged over sentences; ``gold_sparsity`` per head. What no seed changes is measured once.
     """
     families = [list(family) for _, family in groupby(members, key=_family)]
-    sums = [np.zeros((len(MEASURES), len(family), graphs.heads, len(windows))) for family in families]
+    sums = {
+        seed: [np.zeros((len(MEASURES), len(family), graphs.heads, len(windows))) for family in families]
+        for seed in students
+    }
     gold_sparsity = np.zeros(graphs.heads)
     for number, batch in enumerate(graphs.batches(batch_size)):
         counter = Counter(batch, windows, global_tokens)
-        q, k = projection(batch.q), projection(batch.k)
         gold_sparsity += (1 - counter.gold_size / counter.visible_size[:, None]).sum(0)
-        for family, total in zip(families, sums, strict=True):
-            counts = count_family(counter, batch, q, k, family, centroids, seed + number)
-            total += _measures(counter, counts).sum(2)
+        measured = {}
+        for seed, (projection, centroids) in students.items():
+            q, k = projection(batch.q), projection(batch.k)
+            # Random patterns draw anew for every layer and batch, and never share a draw between seeds.
+            drawn = (seed * 1000 + graphs.header["layer"]) * 100_000 + number
+            for place, family in enumerate(families):
+                key = (seed if family[0].is_seeded else None, place)
+                if key not in measured:
+                    counts = count_family(counter, batch, q, k, family, centroids, drawn)
+                    measured[key] = _measures(counter, counts).sum(2)
+                sums[seed][place] += measured[key]
     tables = [
-        _table(family, total / len(graphs), windows, graphs.heads) for family, total in zip(families, sums, strict=True)
+        _table(family, total / len(graphs), windows, graphs.heads).assign(seed=seed)
+        for seed, totals in sums.items()
+        for family, total in zip(families, totals, strict=True)
     ]
     table = pd.concat(tables, ignore_index=True)
     table["gold_sparsity"] = (gold_sparsity / len(graphs))[table["head"]]
+    table.insert(0, "seed", table.pop("seed"))
     return table
 
 

@@ -1,16 +1,15 @@
 """Centroids, found in the projected attention graphs of any task."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from replication.stages.options import Graphs, Methods, OfSeeds, Seeds
+from replication.stages.options import Graphs, Methods, OfSeeds, ProjectionsOfSeeds, Seeds
 
 
 def cluster(
     graphs: Graphs,
-    projections: Annotated[Path, typer.Option(help="folder of project, with every seed")],
+    projections: ProjectionsOfSeeds,
     methods: Methods,
     points: Annotated[int, typer.Option(help="at most this many projected queries and keys per head")],
     seed: Seeds,

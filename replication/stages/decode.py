@@ -1,20 +1,20 @@
 """The translator under predicted graphs."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from replication.stages.layers import students_of
 from replication.stages.options import (
     BatchTokens,
     Beam,
-    Centroids,
-    Counts,
+    CentroidsOfSeeds,
     Data,
     Methods,
-    Output,
-    Projections,
+    ProjectionsOfSeeds,
     References,
-    Seed,
+    Seeds,
     Split,
     Translator,
     Windows,
@@ -30,42 +30,36 @@ def decode(
     sentences: Annotated[int, typer.Option(help="the first so many sentences of the split")],
     beam: Beam,
     words: Words,
-    projection: Projections,
-    centroids: Centroids,
+    projections: ProjectionsOfSeeds,
+    centroids: CentroidsOfSeeds,
     methods: Methods,
     window: Windows,
     global_tokens: Annotated[str, typer.Option(help="none or first")],
-    seed: Seed,
-    output: Output,
-    counts: Counts,
+    seed: Seeds,
+    output: Annotated[
+        Path, typer.Option(help="folder for seed<n>.csv, and sentences_seed<n>.parquet with what BLEU adds up")
+    ],
     batch_tokens: BatchTokens = 4000,
 ) -> None:
-    """BLEU of beam search with predicted graphs in the decoder's self-attention, in all layers and heads at once."""
-    from replication.graphs import projections
-    from replication.graphs.centroids import load
+    """BLEU of beam search with predicted graphs in the decoder's self-attention, in all layers and heads, from every seed."""
     from replication.graphs.grids import expand
     from replication.graphs.replaced import Replacements
     from replication.storage import write_table
     from replication.translation.evaluation import evaluate_replaced
     from replication.translation.model import load_translator
 
-    table, of_sentences = evaluate_replaced(
-        load_translator(model, data),
+    translator = load_translator(model, data)
+    replacements = Replacements(students_of(projections, centroids, seed), expand(methods), window, global_tokens)
+    table, counts = evaluate_replaced(
+        translator,
         split,
         references.read_text(encoding="utf-8").splitlines()[:sentences],
         words,
-        Replacements(
-            [projections.load(path) for path in projection],
-            [load(path) for path in centroids],
-            expand(methods),
-            window,
-            global_tokens,
-            seed * 1000,
-        ),
+        replacements,
         beam,
         batch_tokens,
     )
-    table.insert(0, "seed", seed)
-    of_sentences.insert(0, "seed", seed)
-    write_table(counts, of_sentences)
-    write_table(output, table.assign(global_tokens=global_tokens, sentences=sentences))
+    table = table.assign(global_tokens=global_tokens, sentences=sentences)
+    for one in seed:
+        write_table(output / f"sentences_seed{one}.parquet", counts[counts["seed"] == one])
+        write_table(output / f"seed{one}.csv", table[table["seed"] == one])

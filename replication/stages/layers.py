@@ -1,4 +1,4 @@
-"""The files of every layer, read and measured one layer after the other."""
+"""The files of every layer: graphs, measured one layer after the other, and what was learned from them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,3 +25,24 @@ def tables(measure: Callable, files: Iterator[tuple[Path, ...]]):
             table.insert(0, "layer", layer.header["layer"])
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
+
+
+def students_of(projections: Path, centroids: Path, seeds: list[int]):
+    """What ``project`` and ``cluster`` have left, in all layers, by the seed.
+
+    Raises ``ValueError`` if there is nothing of a seed, and ``FileNotFoundError`` if one of both has a layer less.
+    """
+    from replication.graphs import centroids as found
+    from replication.graphs import projections as learned
+    from replication.graphs.replaced import Students
+
+    students = {}
+    for seed in seeds:
+        folders = projections / f"seed{seed}", centroids / f"seed{seed}"
+        names = sorted({path.name for folder in folders for path in folder.glob("layer*.safetensors")})
+        if not names:
+            raise ValueError(f"{folders[0]}: no layer is there")
+        students[seed] = Students(
+            [learned.load(folders[0] / name) for name in names], [found.load(folders[1] / name) for name in names]
+        )
+    return students

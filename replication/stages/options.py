@@ -23,7 +23,7 @@ def json_object(text: str) -> dict:
 
 
 #: Options that say where a stage writes, or where all results are, of which it reads some.
-WRITTEN = {"output", "losses", "learning", "counts", "hypotheses", "checkpoints", "results"}
+WRITTEN = {"output", "learning", "hypotheses", "checkpoints", "results"}
 
 
 def stage(function: Callable) -> Callable:
@@ -75,6 +75,8 @@ Corpus = Annotated[dict, typer.Option(parser=json_object, help='{"source": "gram
 Graphs = Annotated[list[Path], typer.Option(help="attention graphs, one file per layer, in order")]
 Projections = Annotated[list[Path], typer.Option("--projection", help="one per layer, in order")]
 Centroids = Annotated[list[Path], typer.Option("--centroids", help="one per layer, in order")]
+ProjectionsOfSeeds = Annotated[Path, typer.Option(help="folder of project, with every seed")]
+CentroidsOfSeeds = Annotated[Path, typer.Option(help="folder of cluster, with every seed")]
 Projecting = Annotated[dict, typer.Option(parser=json_object, help="arguments of fit_projection")]
 Methods = Annotated[dict, typer.Option(parser=json_object, help="the grid: {method: {predictor, arguments}}")]
 Windows = Annotated[list[int], typer.Option(help="repeat for every window width; 0 is none")]
@@ -94,7 +96,6 @@ Blocks = Annotated[
 ]
 BlockSizes = Annotated[list[int], typer.Option(help="tokens per block; repeat for several sizes")]
 BlockStudents = Annotated[Path, typer.Option(help="folder of fit-blocks, with every size and seed")]
-Losses = Annotated[Path, typer.Option(help="table of the losses of every sequence")]
 
 Processes = Annotated[int, typer.Option(help="that share each batch, one per GPU")]
 
@@ -109,7 +110,6 @@ Architecture = Annotated[dict, typer.Option(parser=json_object, help="fairseq's 
 Training = Annotated[dict, typer.Option(parser=json_object, help="fairseq's options of training")]
 Beam = Annotated[int, typer.Option(help="hypotheses that beam search keeps")]
 BatchTokens = Annotated[int, typer.Option(help="tokens of a batch, padding included")]
-Counts = Annotated[Path, typer.Option(help="table of the counts of every sentence that BLEU adds up")]
 
 # Characters.
 Text = Annotated[Path, typer.Option(help="folder of characters: train.txt, valid.txt, test.txt")]

@@ -1,19 +1,19 @@
 """The masked language model under predicted graphs."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from replication.stages.layers import students_of
 from replication.stages.loading import load_network, masked_text
 from replication.stages.options import (
-    Centroids,
-    Losses,
+    CentroidsOfSeeds,
     Masking,
     Methods,
     Model,
-    Output,
-    Projections,
-    Seed,
+    ProjectionsOfSeeds,
+    Seeds,
     Tokenizer,
     Tokens,
     Windows,
@@ -24,40 +24,27 @@ def replace(
     model: Model,
     tokenizer: Tokenizer,
     tokens: Tokens,
-    projection: Projections,
-    centroids: Centroids,
+    projections: ProjectionsOfSeeds,
+    centroids: CentroidsOfSeeds,
     methods: Methods,
     window: Windows,
     global_tokens: Annotated[str, typer.Option(help="none, first or first_last")],
     masking: Masking,
-    seed: Seed,
-    output: Output,
-    losses: Losses,
+    seed: Seeds,
+    output: Annotated[Path, typer.Option(help="folder for seed<n>.csv, and losses_seed<n>.parquet of every sequence")],
 ) -> None:
-    """Perplexity with predicted graphs in place of the true ones, in all layers and heads at once."""
-    from replication.graphs import projections
-    from replication.graphs.centroids import load
+    """Perplexity with predicted graphs in place of the true ones, in all layers and heads at once, from every seed."""
     from replication.graphs.grids import expand
     from replication.graphs.replaced import Replacements
     from replication.masked_lm.evaluation import evaluate_replaced
     from replication.storage import write_table
 
     network, control, loaded = load_network(model, tokenizer)
-    table, of_sequences = evaluate_replaced(
-        network,
-        control,
-        masked_text(tokens, loaded, masking),
-        Replacements(
-            [projections.load(path) for path in projection],
-            [load(path) for path in centroids],
-            expand(methods),
-            window,
-            global_tokens,
-            seed * 1000,
-        ),
-        masking["batch_size"],
+    replacements = Replacements(students_of(projections, centroids, seed), expand(methods), window, global_tokens)
+    table, losses = evaluate_replaced(
+        network, control, masked_text(tokens, loaded, masking), replacements, masking["batch_size"]
     )
-    table.insert(0, "seed", seed)
-    of_sequences.insert(0, "seed", seed)
-    write_table(losses, of_sequences)
-    write_table(output, table.assign(global_tokens=global_tokens))
+    table["global_tokens"] = global_tokens
+    for one in seed:
+        write_table(output / f"losses_seed{one}.parquet", losses[losses["seed"] == one])
+        write_table(output / f"seed{one}.csv", table[table["seed"] == one])

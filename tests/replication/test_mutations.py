@@ -81,7 +81,7 @@ def stages() -> list[Stage]:
     grammar = {"source": "grammar", "words": words, "seed": 0}
     fitted = {"graphs": graphs["train"], "seed": list(SEEDS)}
     grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first", "seed": 1}
-    predicted = {"projection": students["projections"], "centroids": students["centroids"]}
+    predicted = {"projections": "masked_lm/projections", "centroids": "masked_lm/centroids"}
     loaded = {"model": "masked_lm/model", "tokenizer": "masked_lm/tokenizer"}
     text = {"train": tokens["train"], "valid": tokens["valid"]}
     return [
@@ -98,10 +98,10 @@ def stages() -> list[Stage]:
               fitted | {"projections": "masked_lm/projections", "methods": METHODS, "points": 60,
                         "output": "masked_lm/centroids"}),
         Stage("sweep", (*graphs["valid"], *students["projections"], *students["centroids"]),
-              {"graphs": graphs["valid"], **predicted, **grid, "output": "masked_lm/sweep/seed1.parquet"}),
+              {"graphs": graphs["valid"], **predicted, **grid, "output": "masked_lm/sweep"}),
         Stage("replace", (*model, tokens["valid"], *students["projections"], *students["centroids"]),
               {**loaded, "tokens": tokens["valid"], **predicted, **grid, "masking": MASKING,
-               "output": "masked_lm/replaced/seed1.csv", "losses": "masked_lm/replaced/losses_seed1.parquet"}),
+               "output": "masked_lm/replaced"}),
         Stage("measure-rules", (*model, *text.values()),
               {"model": "masked_lm/model", **text, "settings": RETROFIT, "seed": [0], "output": "retrofit/rules.parquet",
                "learning": "retrofit/learning.csv"}),

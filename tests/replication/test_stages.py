@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,11 +42,11 @@ POINT = ["seed", "method", "setting", "window"]
 MEASURES = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
 COLUMNS = {
     "model/training.csv": ["step", "epoch", "learning_rate", "loss"],
-    "sweep.parquet": ["seed", "layer", "method", "setting", "head", "window", *MEASURES, "global_tokens"],
+    "sweep/seed1.parquet": ["seed", "layer", "method", "setting", "head", "window", *MEASURES, "global_tokens"],
     "coreference.csv": ["layer", "head", "mass", "chance", "tokens", "chains"],
     "tags.csv": ["layer", "side", "head", "tag", "cluster", "count", "share", "tags"],
-    "replaced.csv": [*POINT, "nats", "sparsity", "perplexity", "global_tokens"],
-    "losses.parquet": [*POINT, "sequence", "nats", "places"],
+    "replaced/seed1.csv": [*POINT, "nats", "sparsity", "perplexity", "global_tokens"],
+    "replaced/losses_seed1.parquet": [*POINT, "sequence", "nats", "places"],
     "blocks/size2/evaluated/losses_seed1.parquet": ["seed", "block_size", "method", "count", "clusters", "alpha", "sequence",
                                                     "nats", "places"],
     "blocks/size2/evaluated/seed1.csv": ["seed", "block_size", "method", "count", "clusters", "alpha", "nats", "recall",
@@ -64,13 +65,17 @@ def succeed(command: str, **options) -> None:
     assert result.exit_code == 0, result.output
 
 
-def sweep(at: Path, output: str) -> None:
+def sweep(at: Path, output: str, seeds: list[int]) -> None:
     grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first_last"}
-    succeed("sweep", graphs=in_layers(at / "graphs/valid"), **students(at), **grid, seed=1, output=at / output)
+    succeed("sweep", graphs=in_layers(at / "graphs/valid"), **of_seeds(at), **grid, seed=seeds, output=at / output)
 
 
 def students(at: Path) -> dict[str, list[Path]]:
     return {"projection": in_layers(at / "projections/seed1"), "centroids": in_layers(at / "centroids/seed1")}
+
+
+def of_seeds(at: Path) -> dict[str, Path]:
+    return {kind: at / kind for kind in ("projections", "centroids")}
 
 
 def in_layers(folder: Path) -> list[Path]:
@@ -96,15 +101,15 @@ def results(tmp_path_factory) -> Path:
     succeed("project", **fitted, settings=settings, output=at / "projections")
     kmeans = {"methods": METHODS, "points": 100, "output": at / "centroids"}
     succeed("cluster", **fitted, projections=at / "projections", **kmeans)
-    sweep(at, "sweep.parquet")
+    sweep(at, "sweep", [1, 2])
     seen = {"graphs": in_layers(at / "graphs/valid"), "tokens": valid}
     succeed("coreference", **seen, output=at / "coreference.csv")
     succeed("tags", **seen, **students(at), clusters=2, output=at / "tags.csv")
     grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first"}
     loaded = {**model, **tokens, "tokens": valid, "masking": MASKING}
-    succeed(
-        "replace", **loaded, **students(at), **grid, seed=1, output=at / "replaced.csv", losses=at / "losses.parquet"
-    )
+    replacing = {**loaded, **of_seeds(at), **grid}
+    succeed("replace", **replacing, seed=[1, 2], output=at / "replaced")
+    succeed("replace", **replacing, seed=2, output=at / "replaced_alone")
     sizes = {"block_size": [2, 4], "blocks": BLOCKS, "output": at / "blocks"}
     succeed("fit-blocks", **fitted, settings=settings, points=100, **sizes)
     loaded |= {"students": at / "blocks", **sizes}
@@ -128,9 +133,10 @@ def test_tables_have_their_columns_and_no_gaps(results, name):
 
 
 def test_the_sweep_has_a_row_per_member_window_and_head(results):
-    table = read(results / "sweep.parquet")
+    table = read(results / "sweep/seed1.parquet")
     assert len(table) == 7 * 2 * 2 * 2
     assert set(table["layer"]) == {0, 1}
+    assert set(table["seed"]) == {1}
     assert not table.duplicated([*POINT, "layer", "head"]).any()
     assert table[MEASURES].min().min() >= 0
     assert table[MEASURES].max().max() <= 1
@@ -138,14 +144,22 @@ def test_the_sweep_has_a_row_per_member_window_and_head(results):
                                      '{"threshold": 0.5}', '{"threshold": 2.0}'}  # fmt: skip
 
 
-def test_a_second_sweep_is_the_same_table(results):
-    sweep(results, "again.parquet")
-    pd.testing.assert_frame_equal(read(results / "again.parquet"), read(results / "sweep.parquet"), check_exact=True)
-    assert (results / "again.parquet").read_bytes() == (results / "sweep.parquet").read_bytes()
+def test_a_second_sweep_is_the_same_tables(results):
+    sweep(results, "again", [1, 2])
+    for name in ("seed1.parquet", "seed2.parquet"):
+        assert (results / "again" / name).read_bytes() == (results / "sweep" / name).read_bytes()
+
+
+def test_a_seed_alone_gives_its_tables(results):
+    sweep(results, "alone", [2])
+    tables = [("alone", "sweep", "seed2.parquet"), ("replaced_alone", "replaced", "seed2.csv")]
+    tables.append(("replaced_alone", "replaced", "losses_seed2.parquet"))
+    for alone, both, name in tables:
+        pd.testing.assert_frame_equal(read(results / alone / name), read(results / both / name), check_exact=True)
 
 
 def test_replaced_graphs_are_measured_for_every_member_and_window(results):
-    table = read(results / "replaced.csv").set_index(["method", "setting", "window"])
+    table = read(results / "replaced/seed1.csv").set_index(["method", "setting", "window"])
     assert len(table) == 2 + 7 * 2
     nats = table["nats"]
     assert nats["full", "{}", 0] == pytest.approx(nats["gold graph", "{}", 0], abs=1e-5)
@@ -154,7 +168,7 @@ def test_replaced_graphs_are_measured_for_every_member_and_window(results):
 @pytest.mark.parametrize(
     ("table", "losses", "keys"),
     [
-        ("replaced.csv", "losses.parquet", POINT),
+        ("replaced/seed1.csv", "replaced/losses_seed1.parquet", POINT),
         (
             "blocks/size2/evaluated/seed1.csv",
             "blocks/size2/evaluated/losses_seed1.parquet",
@@ -183,18 +197,18 @@ def test_blocks_are_evaluated_and_timed_at_every_k_that_fits(results):
 def test_the_ledger_reads_what_the_stages_wrote(results, tmp_path):
     """Under the names that claims know; the model is far from any premise, but its numbers are resampled."""
     settings = {"length": 16, "layers": 2, "model": ARCHITECTURE, "projection": {"dimension": 3}}
-    places = {
-        "sweep.parquet": "sweep/seed1.parquet",
-        "replaced.csv": "replaced/seed1.csv",
-        "losses.parquet": "replaced/losses_seed1.parquet",
-        "coreference.csv": "coreference.csv",
-        "tags.csv": "tags.csv",
-    }
-    for name, place in places.items():
+    names = [
+        "sweep/seed1.parquet",
+        "replaced/seed1.csv",
+        "replaced/losses_seed1.parquet",
+        "coreference.csv",
+        "tags.csv",
+    ]
+    for name in names:
         table = read(results / name)
         if "method" in table:
             table["method"] = table["method"].replace({"kmeans": "sparsefinder-kmeans"})
-        write_table(tmp_path / "run/masked_lm" / place, table)
+        write_table(tmp_path / "run/masked_lm" / name, table)
     succeed("configuration", settings={"masked_lm": settings}, output=tmp_path / "run/config.yaml")
     published, output = ROOT / "config/published/claims.csv", tmp_path / "run/claims.csv"
     succeed("claims", published=published, results=tmp_path / "run", output=output)
@@ -203,7 +217,7 @@ def test_the_ledger_reads_what_the_stages_wrote(results, tmp_path):
     assert set(found["verdict"]) <= set(VERDICTS)
     resampled = nats_curves(tmp_path / "run/masked_lm")
     assert resampled.units == "6 sequences"
-    nats = read(results / "replaced.csv").query("method == 'bigbird'")["nats"]
+    nats = read(results / "replaced/seed1.csv").query("method == 'bigbird'")["nats"]
     assert resampled.fronts["bigbird"].shape[:2] == (1 + RESAMPLES, 1)
     assert np.nanmax(resampled.fronts["bigbird"][0]) == pytest.approx(-nats.min(), abs=0.1)
 
@@ -265,7 +279,7 @@ def test_bad_json_is_named_with_its_option(tmp_path, text, reason):
 
 
 LAYER = {"graphs": "nowhere", "seed": 0}
-STUDENTS = {"projection": "p", "centroids": "c", "seed": 0}
+STUDENTS = {"projections": "p", "centroids": "c", "seed": 0}
 GRID = {"methods": METHODS, "window": 0, "global_tokens": "none"}
 PAIR = {"from": "en", "to": "de"}
 TRANSLATOR = {"model": "nowhere", "data": "d"}
@@ -306,7 +320,7 @@ MISSING = {
     "extract-decoder": {**TRANSLATOR, "split": "valid", "sentences": 2, "shortest": 1, "seed": 0},
     "bleu": {**TRANSLATOR, **DECODING, "hypotheses": "h"},
     "normalizer-speed": {"data": "d", "models": "m", "references": "nowhere", "words": "spaces", "settings": {}},
-    "decode": {**TRANSLATOR, **DECODING, "sentences": 2, "counts": "c", **STUDENTS, **GRID},
+    "decode": {**TRANSLATOR, **DECODING, "sentences": 2, **STUDENTS, **GRID},
     "characters": {"source": {"source": "text", "path": "nowhere"}},
     "train-characters": {"text": "nowhere", "settings": {}, "recipe": RECIPE, "rows": {"train": 1}, "seed": 0},
     "character-baselines": {"text": "nowhere"},
@@ -336,7 +350,7 @@ LOADED_BLOCKS["masking"] = MASKING
 LOADING = {
     "extract": {"model": "nowhere", "sequences": 2, "seed": 0},
     "perplexity": {"model": "nowhere", "tokenizer": "t", "train_tokens": "t", "name": "n", "masking": MASKING},
-    "replace": STUDENTS | GRID | {"model": "nowhere", "tokenizer": "t", "masking": MASKING, "losses": "l"},
+    "replace": STUDENTS | GRID | {"model": "nowhere", "tokenizer": "t", "masking": MASKING},
     "evaluate-blocks": LOADED_BLOCKS,
     "time-blocks": LOADED_BLOCKS | {"repeats": 1},
     "tokenize": {"corpus": "corpus/valid.parquet", "length": 16, "tokenizer": "nowhere"},
@@ -431,6 +445,24 @@ def test_numbers_that_belong_together_are_as_many(results, tmp_path):
 def test_a_student_too_few_is_named_in_one_line(results, tmp_path):
     few = {"projection": in_layers(results / "projections/seed1")[:1]}
     few |= {"centroids": in_layers(results / "centroids/seed1")}
-    result = run("sweep", graphs=in_layers(results / "graphs/valid"), **few, **GRID, seed=1, output=tmp_path / "out")
+    seen = {"graphs": in_layers(results / "graphs/valid"), "tokens": results / "tokens/valid.safetensors"}
+    result = run("tags", **seen, **few, clusters=2, output=tmp_path / "out")
     assert_one_line(result, "--projection: 1 files for the graphs of 2 layers")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["sweep", "replace"])
+def test_a_layer_or_a_seed_that_nobody_learned_is_named_in_one_line(results, tmp_path, command):
+    few = {kind: shutil.copytree(results / kind, tmp_path / kind) for kind in ("projections", "centroids")}
+    given = {"sweep": {"graphs": in_layers(results / "graphs/valid")}}
+    loaded = {"model": results / "model", "tokenizer": results / "tokenizer", "masking": MASKING}
+    given["replace"] = loaded | {"tokens": results / "tokens/valid.safetensors"}
+    (few["projections"] / "seed2/layer01.safetensors").unlink()
+    for seed, named in ((3, "projections/seed3"), (2, "seed2/layer01.safetensors")):
+        result = run(command, **given[command], **few, **GRID, seed=[1, seed], output=tmp_path / "out")
+        assert result.exit_code == 1
+        assert isinstance(result.exception, SystemExit), result.exception
+        line = result.stderr.splitlines()[-1]  # below the progress of loading a model
+        assert line.startswith("error: ")
+        assert named in line
+    assert not (tmp_path / "out").exists()

@@ -114,13 +114,13 @@ rule replace:
         model=MODEL,
         tokenizer=rules.tokenize.output.tokenizer,
         tokens=f"{MASKED_LM}/tokens/valid.safetensors",
-        projections=f"{MASKED_LM}/projections/seed{{seed}}",
-        centroids=f"{MASKED_LM}/centroids/seed{{seed}}",
+        projections=[f"{MASKED_LM}/projections/seed{seed}" for seed in SEEDS],
+        centroids=[f"{MASKED_LM}/centroids/seed{seed}" for seed in SEEDS],
     output:
-        table=f"{MASKED_LM}/replaced/seed{{seed}}.csv",
-        losses=f"{MASKED_LM}/replaced/losses_seed{{seed}}.parquet",
+        tables=[f"{MASKED_LM}/replaced/seed{seed}.csv" for seed in SEEDS],
+        losses=[f"{MASKED_LM}/replaced/losses_seed{seed}.parquet" for seed in SEEDS],
     log:
-        f"{RESULTS}/logs/masked_lm/replace/seed{{seed}}.log",
+        f"{RESULTS}/logs/masked_lm/replace.log",
     priority: 1
     resources:
         **needs("replace"),
@@ -129,13 +129,14 @@ rule replace:
         windows=windows(SETTINGS["replaced"]["windows"]),
         global_tokens=SETTINGS["global_tokens"],
         masking=json.dumps(SETTINGS["evaluation"]),
+        seeds=as_seeds(SEEDS),
     message:
-        "Evaluate the masked language model under predicted graphs, seed {wildcards.seed}"
+        "Evaluate the masked language model under predicted graphs"
     shell:
         "replicate replace --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --tokens {input.tokens}"
-        " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
+        " --projections $(dirname {input.projections[0]}) --centroids $(dirname {input.centroids[0]})"
         " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens}"
-        " --masking {params.masking:q} --seed {wildcards.seed} --output {output.table} --losses {output.losses} > {log} 2>&1"
+        " --masking {params.masking:q} {params.seeds} --output $(dirname {output.tables[0]}) > {log} 2>&1"
 
 
 SWEEPS = measured("masked_lm", "sweep/seed{seed}.parquet")

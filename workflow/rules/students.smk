@@ -53,21 +53,22 @@ rule sweep:
     input:
         code=closure("sweep"),
         graphs=per_layer(f"{RESULTS}/{{task}}/graphs/valid/layer{{layer}}.safetensors"),
-        projections=f"{RESULTS}/{{task}}/projections/seed{{seed}}",
-        centroids=f"{RESULTS}/{{task}}/centroids/seed{{seed}}",
+        projections=rules.project.output.projections,
+        centroids=rules.cluster.output.centroids,
     output:
-        f"{RESULTS}/{{task}}/sweep/seed{{seed}}.parquet",
+        tables=[f"{RESULTS}/{{task}}/sweep/seed{seed}.parquet" for seed in SEEDS],
     log:
-        f"{RESULTS}/logs/{{task}}/sweep/seed{{seed}}.log",
+        f"{RESULTS}/logs/{{task}}/sweep.log",
     resources:
         **needs("sweep"),
     params:
         methods=setting("methods"),
         windows=lambda wildcards: windows(TASKS[wildcards.task]["windows"]),
         global_tokens=setting("global_tokens"),
+        seeds=as_seeds(SEEDS),
     message:
-        "Measure recall and sparsity of predicted graphs of {wildcards.task}, seed {wildcards.seed}"
+        "Measure recall and sparsity of predicted graphs of {wildcards.task}"
     shell:
-        "replicate sweep $(printf ' --graphs %s' {input.graphs}) $(printf ' --projection %s' {input.projections}/*)"
-        " $(printf ' --centroids %s' {input.centroids}/*) --methods {params.methods:q} {params.windows}"
-        " --global-tokens {params.global_tokens} --seed {wildcards.seed} --output {output} > {log} 2>&1"
+        "replicate sweep $(printf ' --graphs %s' {input.graphs}) --projections $(dirname {input.projections[0]})"
+        " --centroids $(dirname {input.centroids[0]}) --methods {params.methods:q} {params.windows}"
+        " --global-tokens {params.global_tokens} {params.seeds} --output $(dirname {output.tables[0]}) > {log} 2>&1"

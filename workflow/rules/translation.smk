@@ -199,13 +199,13 @@ rule decode:
         model=TRANSLATOR,
         data=rules.binarize.output,
         references=f"{PAIR}/corpus/test.{{target}}",
-        projections=f"{PAIR}/projections/seed{{seed}}",
-        centroids=f"{PAIR}/centroids/seed{{seed}}",
+        projections=[f"{PAIR}/projections/seed{seed}" for seed in SEEDS],
+        centroids=[f"{PAIR}/centroids/seed{seed}" for seed in SEEDS],
     output:
-        table=f"{PAIR}/replaced/seed{{seed}}.csv",
-        counts=f"{PAIR}/replaced/sentences_seed{{seed}}.parquet",
+        tables=[f"{PAIR}/replaced/seed{seed}.csv" for seed in SEEDS],
+        counts=[f"{PAIR}/replaced/sentences_seed{seed}.parquet" for seed in SEEDS],
     log:
-        f"{MT_LOGS}/decode_seed{{seed}}.log",
+        f"{MT_LOGS}/decode.log",
     priority: 1
     resources:
         **needs("decode"),
@@ -216,14 +216,15 @@ rule decode:
         words=MT["words"],
         sentences=MT["decoding"]["sentences"],
         beam=MT["decoding"]["beam"],
+        seeds=as_seeds(SEEDS),
     message:
-        "Translate from {wildcards.source} to {wildcards.target} under predicted graphs, seed {wildcards.seed}"
+        "Translate from {wildcards.source} to {wildcards.target} under predicted graphs"
     shell:
         "replicate decode --model {input.model} --data $(dirname {input.data[0]}) --references {input.references} --split test"
         " --sentences {params.sentences} --beam {params.beam} --words {params.words}"
-        " $(printf ' --projection %s' {input.projections}/*) $(printf ' --centroids %s' {input.centroids}/*)"
-        " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens} --seed {wildcards.seed}"
-        " --output {output.table} --counts {output.counts} > {log} 2>&1"
+        " --projections $(dirname {input.projections[0]}) --centroids $(dirname {input.centroids[0]})"
+        " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens} {params.seeds}"
+        " --output $(dirname {output.tables[0]}) > {log} 2>&1"
 
 
 rule bleu:

@@ -40,7 +40,8 @@ CENTROIDS = {
 
 
 def sweep(graphs, methods=METHODS, windows=WINDOWS, global_tokens="first_last", seed=7, **settings):
-    return sweep_layer(graphs, PROJECTION, CENTROIDS, expand(methods), windows, global_tokens, seed, **settings)
+    students = {seed: (PROJECTION, CENTROIDS)}
+    return sweep_layer(graphs, students, expand(methods), windows, global_tokens, **settings)
 
 
 def looped(graphs, global_tokens, seed):
@@ -50,7 +51,7 @@ def looped(graphs, global_tokens, seed):
             sums = np.zeros((len(MEASURES), graphs.heads))
             for number, length in enumerate(LENGTHS):
                 batch = graphs.batch(number, number + 1)
-                predictor = member.build(CENTROIDS, seed + number)
+                predictor = member.build(CENTROIDS, seed * 100_000_000 + number)
                 predicted = predictor.predict(PROJECTION(batch.q), PROJECTION(batch.k), causal=graphs.causal)
                 graph = combine(predicted, window, global_tokens, causal=graphs.causal)
                 measured = [f(graph, batch.gold, causal=graphs.causal) for f in (recall, precision, exact_fraction)]
@@ -92,7 +93,7 @@ def test_precision_of_a_graph_without_edges_is_that_of_the_metric(graphs_of):
 
 def test_one_row_for_every_member_head_and_window(graphs_of):
     table = sweep(graphs_of(LENGTHS))
-    assert list(table) == [*KEY, *MEASURES, "gold_sparsity"]
+    assert list(table) == ["seed", *KEY, *MEASURES, "gold_sparsity"]
     expected = [
         (member.method, member.setting, head, window)
         for member in expand(METHODS)
@@ -128,10 +129,24 @@ def test_same_seed_same_table_and_the_global_generator_untouched(graphs_of):
 
 def test_another_seed_changes_the_random_baselines_and_nothing_else(graphs_of):
     graphs = graphs_of(LENGTHS)
-    one, other = sweep(graphs, seed=7), sweep(graphs, seed=1007)
+    one, other = (sweep(graphs, seed=seed).drop(columns="seed") for seed in (7, 1007))
     for method in METHODS:
         same = one.query("method == @method").equals(other.query("method == @method"))
         assert same == (method not in RANDOM), method
+
+
+def test_seeds_together_are_the_seeds_one_by_one(graphs_of):
+    """Each with its students, and what no seed changes counted once."""
+    graphs = graphs_of(LENGTHS)
+    others = {name: drawn(*of.shape, seed=11) for name, of in CENTROIDS.items()}
+    students = {7: (PROJECTION, CENTROIDS), 8: (Projection(drawn(2, 4, 3, seed=12), PROJECTION.bias), others)}
+    both = sweep_layer(graphs, students, expand(METHODS), WINDOWS, "first")
+    for seed, of_seed in both.groupby("seed"):
+        alone = sweep_layer(graphs, {seed: students[seed]}, expand(METHODS), WINDOWS, "first")
+        pd.testing.assert_frame_equal(of_seed.reset_index(drop=True), alone, check_exact=True)
+    tables = [of_seed.drop(columns="seed").set_index(KEY) for _, of_seed in both.groupby("seed")]
+    unlike = (tables[0][list(MEASURES)] != tables[1][list(MEASURES)]).any(axis=1).groupby("method").any()
+    assert set(unlike[unlike].index) == set(METHODS) - {"window"}
 
 
 def test_sentences_draw_apart(graphs_of):

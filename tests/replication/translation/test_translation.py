@@ -18,7 +18,7 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
-from replication.graphs.replaced import Replacements
+from replication.graphs.replaced import Replacements, Students
 from replication.graphs.shards import open_graphs
 from replication.storage import read_tensors
 from replication.translation.data import binarize
@@ -190,7 +190,7 @@ def test_no_sentence_is_long_enough(translator, tmp_path):
 
 
 def test_the_gold_graph_gives_the_models_own_bleu(data, translator):
-    nothing = Replacements([], [], [], [0], "first", 0)
+    nothing = Replacements({0: Students([], [])}, [], [0], "first")
     table, counts = evaluate_replaced(translator, "test", references(data), "spaces", nothing, 3, 500)
     for method, of_method in counts.groupby("method"):
         bleu = table.loc[table["method"] == method, "bleu"].item()
