@@ -34,6 +34,9 @@ def save(figure: Figure, folder: Path, name: str) -> None:
         raise ValueError(
             f"{name}: {width:g} by {height:g} inches; {TEXT} or {COLUMN} wide and at most {PAGE} high expected"
         )
+    # The layout, once for all formats and for the notebook.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     for suffix, metadata in ((".svg", {"Date": None}), (".pdf", {"CreationDate": None})):
         with replacing(folder / f"{name}{suffix}") as temporary:
             figure.savefig(temporary, metadata=metadata)

@@ -23,6 +23,8 @@ rule parallel_corpus:
         test=multiext(f"{PAIR}/corpus/test", ".{source}", ".{target}"),
     log:
         f"{MT_LOGS}/corpus.log",
+    # What is long hangs on every pair.
+    priority: 1
     resources:
         **needs("parallel_corpus"),
     params:
@@ -48,6 +50,7 @@ rule binarize:
         test=f"{PAIR}/data/test.{{source}}-{{target}}.{{target}}.bin",
     log:
         f"{MT_LOGS}/binarize.log",
+    priority: 1
     resources:
         **needs("binarize"),
     params:
@@ -178,6 +181,7 @@ rule extract_decoder:
         ),
     log:
         f"{MT_LOGS}/extract.log",
+    priority: 1
     resources:
         **needs("extract_decoder"),
     params:
