@@ -1,6 +1,6 @@
 """What a model loses when predicted graphs replace those of its attention, in all layers and heads at once (section 5)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from replication.graphs.grids import Member
-from sparselib.integrations.control import AttentionControl, Graph, LayerCall
+from sparselib.integrations.control import Graph, LayerCall
 from sparselib.integrations.graphs import PredictedGraph
 from sparselib.projections import Projection
 
@@ -59,7 +59,7 @@ class Replacements:
         yield ("gold graph", "{}", 0), False, LayerCall.gold
         students = self.students[seed]
         projections = [projection.to(device) for projection in students.projections]
-        for member in tqdm(self.members, desc=f"replace, seed {seed}", unit="member", mininterval=5):
+        for member in self.members:
             predictors = [
                 member.build(of_layer, seed * 1000 + layer) for layer, of_layer in enumerate(students.centroids)
             ]
@@ -97,9 +97,12 @@ class _Counted:
         return mask
 
 
+#: What a model scores while it attends along each of some graphs: columns of the table, and a table of what they add up from.
+Score = Callable[[Sequence[Graph]], Iterable[tuple[dict[str, object], pd.DataFrame]]]
+
+
 def evaluate_replaced(
-    control: AttentionControl,
-    score: Callable[[], tuple[dict[str, object], pd.DataFrame]],
+    score: Score,
     tally: Callable[[], Tally],
     replacements: Replacements,
     *,
@@ -113,8 +116,7 @@ def evaluate_replaced(
 
     Parameters
     ----------
-    control : of the layers whose graphs are replaced
-    score : the model's score as it now attends, as columns of the table, and a table of what it adds up from
+    score : given all graphs of one member of the grid, with every window and seed
     tally : makes an empty :class:`Tally`
     causal : whether they are the self-attention of a decoder
 
@@ -123,21 +125,20 @@ def evaluate_replaced(
     A row per seed, member and window: ``seed, method, setting, window``, the columns of the score, those of the tally; and the
     tables that scores add up from, one below the other, with the same first columns. What no seed changes is measured once.
     """
-
-    def measure(graph: Graph) -> tuple[dict[str, object], pd.DataFrame]:
-        counted = _Counted(graph, tally())
-        with control.restricted_to(counted):
-            scored, part = score()
-        return scored | counted.tally.measures(), part
-
-    measured, rows, parts = {}, [], []
+    places, members = [], {}
     for seed in replacements.students:
         for point, is_seeded, graph in replacements.graphs(seed, causal, device):
-            key = (seed if is_seeded else None, point)
-            if key not in measured:
-                measured[key] = measure(graph)
-            (scored, part), (method, setting, window) = measured[key], point
-            first = {"seed": seed, "method": method, "setting": setting, "window": window}
-            rows.append(first | scored)
-            parts.append(pd.DataFrame(first, index=part.index).join(part))
+            member, key = point[:2], (seed if is_seeded else None, point)
+            places.append((seed, point, key))
+            members.setdefault(member, {}).setdefault(key, _Counted(graph, tally()))
+    measured = {}
+    for graphs in tqdm(members.values(), desc="replace", unit="member", mininterval=5):
+        for (key, graph), (scored, part) in zip(graphs.items(), score(list(graphs.values())), strict=True):
+            measured[key] = scored | graph.tally.measures(), part
+    rows, parts = [], []
+    for seed, (method, setting, window), key in places:
+        first = {"seed": seed, "method": method, "setting": setting, "window": window}
+        scored, part = measured[key]
+        rows.append(first | scored)
+        parts.append(pd.DataFrame(first, index=part.index).join(part))
     return pd.DataFrame(rows), pd.concat(parts, ignore_index=True)

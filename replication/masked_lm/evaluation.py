@@ -1,6 +1,6 @@
 """Measuring an entmax masked language model: its perplexity, its attention graphs, and what predicted graphs do to it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from sparselib import metrics
-from sparselib.integrations.control import AttentionControl, LayerCall
+from sparselib.integrations.control import AttentionControl, Graph, LayerCall
 
 
 @dataclass(frozen=True)
@@ -120,12 +120,12 @@ def evaluate_replaced(
     The second table has the losses of each sequence, as :func:`sequence_losses` has them.
     """
 
-    def score() -> tuple[dict[str, object], pd.DataFrame]:
-        losses = sequence_losses(model, text, batch_size)
-        return {"nats": mean_nats(losses)}, losses
+    def score(graphs: Sequence[Graph]) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
+        for graph in graphs:
+            with control.restricted_to(graph):
+                losses = sequence_losses(model, text, batch_size)
+            yield {"nats": mean_nats(losses)}, losses
 
-    table, losses = replaced.evaluate_replaced(
-        control, score, SparsityTally, replacements, causal=False, device=model.device
-    )
+    table, losses = replaced.evaluate_replaced(score, SparsityTally, replacements, causal=False, device=model.device)
     table["perplexity"] = np.exp(table["nats"])
     return table, losses

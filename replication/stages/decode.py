@@ -7,7 +7,6 @@ import typer
 
 from replication.stages.layers import students_of
 from replication.stages.options import (
-    BatchTokens,
     Beam,
     CentroidsOfSeeds,
     Data,
@@ -39,7 +38,10 @@ def decode(
     output: Annotated[
         Path, typer.Option(help="folder for seed<n>.csv, and sentences_seed<n>.parquet with what BLEU adds up")
     ],
-    batch_tokens: BatchTokens = 4000,
+    batch_tokens: Annotated[
+        int,
+        typer.Option(help="tokens of a batch, which holds its sentences once for every graph of a member of the grid"),
+    ] = 32000,
 ) -> None:
     """BLEU of beam search with predicted graphs in the decoder's self-attention, in all layers and heads, from every seed."""
     from replication.graphs.grids import expand

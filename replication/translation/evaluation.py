@@ -1,5 +1,6 @@
 """Measuring a translator: BLEU, its decoder's attention graphs, and what predicted graphs do to it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from replication.graphs import replaced
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
 from replication.translation.model import Translator
-from sparselib.integrations.control import LayerCall
+from sparselib.integrations.control import Graph, LayerCall
 
 
 def score(hypotheses: list[str], references: list[str]) -> tuple[float, str]:
@@ -135,11 +136,10 @@ def evaluate_replaced(
     """
     language = translator.task.cfg.target_lang
 
-    def bleu_of_translations() -> tuple[dict[str, object], pd.DataFrame]:
-        text = to_text(translator.translate(split, len(references), beam, batch_tokens), words, language)
-        bleu, signature = score(text, references)
-        return {"bleu": bleu, "signature": signature}, sentence_counts(text, references)
+    def score_along(graphs: Sequence[Graph]) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
+        for pieces in translator.translate_along(graphs, split, len(references), beam, batch_tokens):
+            text = to_text(pieces, words, language)
+            bleu, signature = score(text, references)
+            yield {"bleu": bleu, "signature": signature}, sentence_counts(text, references)
 
-    return replaced.evaluate_replaced(
-        translator.decoder, bleu_of_translations, PooledTally, replacements, causal=True, device=translator.device
-    )
+    return replaced.evaluate_replaced(score_along, PooledTally, replacements, causal=True, device=translator.device)

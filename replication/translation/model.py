@@ -1,21 +1,21 @@
 """A trained translator: loading it, and beam search with it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from fairseq import tasks, utils
 from fairseq.data import Dictionary, FairseqDataset
-from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
+from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
-from torch import Tensor
 
 from replication.storage import read_header
 from replication.translation.saving import KIND, check_vocabulary, configuration, read_state
-from sparselib.integrations.control import AttentionControl
+from replication.translation.search import GraphOfEachCopy, Searched
+from sparselib.integrations.control import AttentionControl, Graph
 from sparselib.integrations.fairseq.transformer import SparseTransformer
 
 #: A hypothesis has at most twice as many pieces as its source, and ten more: longer ones are endless repetitions.
@@ -69,49 +69,48 @@ class Translator:
         sample = dataset.collater([dataset[i] for i in batch])
         return utils.move_to_cuda(sample, self.device) if self.device.type == "cuda" else sample
 
-    @torch.no_grad()
     def translate(
         self, split: str, sentences: int, beam: int, batch_tokens: float = math.inf, batch_sentences: float = math.inf
     ) -> list[str]:
         """The best hypothesis for each of the first sentences of a split, in pieces, in the order of the file."""
+        (found,) = self._translate(Searched(self.model, 1), split, sentences, beam, batch_tokens, batch_sentences)
+        return found
+
+    def translate_along(
+        self, graphs: Sequence[Graph], split: str, sentences: int, beam: int, batch_tokens: float
+    ) -> list[list[str]]:
+        """:meth:`translate` once for each graph of the decoder's self-attention, all in one search.
+
+        A step of the search costs nearly the same for more sentences, if these are few.
+        """
+        searched = Searched(self.model, len(graphs))
+        with self.decoder.restricted_to(GraphOfEachCopy(graphs, searched)):
+            return self._translate(searched, split, sentences, beam, batch_tokens / len(graphs), math.inf)
+
+    @torch.no_grad()
+    def _translate(
+        self,
+        searched: Searched,
+        split: str,
+        sentences: int,
+        beam: int,
+        batch_tokens: float,
+        batch_sentences: float,
+    ) -> list[list[str]]:
         dataset = self.dataset(split)
-        generator = SequenceGenerator(
-            _Searched(self.model), self.dictionary, beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_EXTRA
-        )
-        found: dict[int, str] = {}
+        generator = SequenceGenerator(searched, self.dictionary, beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_EXTRA)
+        found: list[dict[int, str]] = [{} for _ in range(searched.copies)]
         indices = list(range(min(sentences, len(dataset))))
         for sample in self.batches(dataset, indices, batch_tokens, batch_sentences):
-            for index, hypotheses in zip(sample["id"].tolist(), generator.generate([self.model], sample), strict=True):
-                found[index] = self.dictionary.string(hypotheses[0]["tokens"])
-        return [found[index] for index in range(len(found))]
-
-
-class _Searched(EnsembleModel):
-    """The model in fairseq's search, without the copies that it makes at every step and nobody needs.
-
-    Of all that is cached, so that hypotheses can change places: with a beam of one they hardly ever do. And of the attention of
-    every step so far to the source, which would be given out with the hypotheses. Of the time of documents, the one took
-    an eighth, and the other a sixth of the rest.
-    """
-
-    def __init__(self, model: SparseTransformer):
-        super().__init__([model])
-        self.hypotheses = 0
-
-    def forward_decoder(self, *arguments: object, **options: object) -> tuple[Tensor, None]:
-        return super().forward_decoder(*arguments, **options)[0], None
-
-    def reorder_incremental_state(self, incremental_states: list[dict], new_order: Tensor) -> None:
-        if not self._stay(new_order):
-            super().reorder_incremental_state(incremental_states, new_order)
-
-    def reorder_encoder_out(self, encoder_outs: list[dict], new_order: Tensor) -> list[dict]:
-        """fairseq calls it once before it searches, and at every step after the other."""
-        stay, self.hypotheses = self._stay(new_order), len(new_order)
-        return encoder_outs if stay else super().reorder_encoder_out(encoder_outs, new_order)
-
-    def _stay(self, new_order: Tensor) -> bool:
-        return torch.equal(new_order, torch.arange(self.hypotheses, device=new_order.device))
+            ids, source = sample["id"].tolist(), sample["net_input"]
+            copied = {
+                name: source[name].repeat(searched.copies, *[1] * (source[name].ndim - 1))
+                for name in ("src_tokens", "src_lengths")
+            }
+            for place, hypotheses in enumerate(generator.generate([self.model], {"net_input": copied})):
+                copy, row = divmod(place, len(ids))
+                found[copy][ids[row]] = self.dictionary.string(hypotheses[0]["tokens"])
+        return [[of_copy[index] for index in range(len(of_copy))] for of_copy in found]
 
 
 def load_translator(model: Path, data: Path) -> Translator:

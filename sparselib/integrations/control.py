@@ -57,7 +57,27 @@ class LayerCall:
         return self.scoring.scores(self.q, self.k)
 
     def gold(self) -> Tensor:
-        """The exact edges of 1.5-entmax under the model's own scores: ``Bool[B, H, Q, K]``."""
+        """The exact edges of 1.5-entmax under the model's own scores: ``Bool[B, H, Q, K]``, computed once."""
+        return self._gold
+
+    def split(self, sizes: Sequence[int]) -> list["LayerCall"]:
+        """The calls of so many sentences each, one after the other; scores and gold edges are computed for all at once."""
+        visible = self.visible.expand(len(self.q), -1, -1, -1)
+        prefixes = [None] * len(sizes) if self.prefix is None else self.prefix.split(sizes)
+        calls = []
+        for q, k, seen, prefix, scores, gold in zip(
+            *(x.split(sizes) for x in (self.q, self.k, visible)),
+            prefixes,
+            *(x.split(sizes) for x in (self.scores, self._gold)),
+            strict=True,
+        ):
+            call = replace(self, q=q, k=k, visible=seen, prefix=prefix)
+            vars(call).update(scores=scores, _gold=gold)  # where cached properties are kept
+            calls.append(call)
+        return calls
+
+    @cached_property
+    def _gold(self) -> Tensor:
         if self.q.dtype in (torch.float16, torch.bfloat16):
             return gold_graph(self.q, self.k, self.visible, scoring=self.scoring)
         with torch.no_grad():

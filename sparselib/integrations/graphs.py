@@ -20,6 +20,7 @@ from sparselib.blocks.kernel_arguments import token_rules
 from sparselib.checks import one_of
 from sparselib.integrations.control import LayerCall
 from sparselib.masks import combine
+from sparselib.predictors.buckets import Bucketed, share_a_bucket
 from sparselib.predictors.protocol import Predictor
 from sparselib.predictors.rows import Rows, RowWise
 
@@ -148,5 +149,9 @@ def _last_rows_of_prefixes(predictor: Predictor, q: Tensor, k: Tensor, rows: int
             # A pattern that favours the last token, as BigBird's does, must not take every new token for the last. Sentences
             # and beams share one draw: while decoding, they change places.
             queries, keys = (pad(x[:1], (0, 0, 0, 1)) for x in (queries, keys))
-        predicted[:, :, row, :end] = predictor.predict(queries, keys, causal=True)[:, :, end - 1, :end]
+        if isinstance(predictor, Bucketed):  # no need to compare the buckets of the other queries
+            query_buckets, key_buckets = predictor.assign(queries, keys)
+            predicted[:, :, row, :end] = share_a_bucket(query_buckets[:, :, -1:], key_buckets)[:, :, 0]
+        else:
+            predicted[:, :, row, :end] = predictor.predict(queries, keys, causal=True)[:, :, end - 1, :end]
     return predicted

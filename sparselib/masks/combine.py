@@ -45,7 +45,9 @@ def combine(
         pattern = union(pattern, sequence_globals(real, global_tokens))
     if queries < keys and lengths is not None:
         raise ValueError(f"lengths need as many queries as keys, got {queries} and {keys}")
-    visible = visible_pairs(batch, keys, keys, lengths, causal, device)[:, :, keys - queries :]
     b, position = torch.arange(batch, device=device)[:, None, None, None], torch.arange(keys, device=device)
-    by_position = pattern(b, torch.zeros_like(b), position[keys - queries :, None], position)
-    return (predicted | by_position) & visible
+    rows = position[keys - queries :, None]
+    mask = predicted | pattern(b, torch.zeros_like(b), rows, position)
+    if lengths is not None:
+        return mask & visible_pairs(batch, keys, keys, lengths, causal, device)
+    return mask & (position <= rows) if causal else mask

@@ -28,7 +28,11 @@ from replication.translation.saving import DERIVED, check_vocabulary, command_li
 from replication.translation.training import read_log, train
 from sparselib.dense_attention import gold_graph
 from sparselib.forms.budgeted import TopKOutOfWindow
+from sparselib.integrations.control import LayerCall
 from sparselib.integrations.fairseq import commands
+from sparselib.integrations.graphs import PredictedGraph
+from sparselib.predictors import Distance, Quantization, TopK
+from sparselib.projections import Projection
 
 ARCHITECTURE = {
     f"{side}_{key}": value
@@ -123,6 +127,26 @@ def test_the_search_is_fairseqs_own(translator, beam):
         for index, hypotheses in zip(sample["id"].tolist(), stock.generate([translator.model], sample), strict=True):
             expected[index] = translator.dictionary.string(hypotheses[0]["tokens"])
     assert translator.translate("test", 20, beam, 60) == [expected[index] for index in range(20)]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("batch_tokens", [200, 3000])
+def test_graphs_searched_together_are_the_graphs_one_by_one(translator, beam, batch_tokens):
+    """Also where they need the queries of the prefix, and where some hypotheses end long before others."""
+    generator = torch.Generator().manual_seed(5)
+    projection = Projection(torch.randn(2, 16, 3, generator=generator), torch.zeros(2, 3))
+    graphs = [LayerCall.gold, lambda call: call.visible.expand(-1, 2, -1, -1)]
+    graphs += [
+        PredictedGraph([projection], [predictor], window, causal=True)
+        for predictor, window in ((Distance(1.0), 0), (Quantization(2), 3), (TopK(1), 0))
+    ]
+    alone = []
+    for graph in graphs:
+        with translator.decoder.restricted_to(graph):
+            # In the same batches: their longest source says how long a hypothesis may be.
+            alone.append(translator.translate("test", 20, beam, batch_tokens / len(graphs)))
+    assert translator.translate_along(graphs, "test", 20, beam, batch_tokens) == alone
+    assert len({tuple(pieces) for pieces in alone}) == 4  # gold is full
 
 
 def test_training_may_multiply_less_precisely_and_leaves_no_trace(data, monkeypatch):

@@ -141,6 +141,19 @@ def test_a_row_does_not_depend_on_later_tokens(name):
         assert torch.equal(part, whole[:, :, :end, :end])
 
 
+def test_parts_of_a_call_are_calls_of_their_sentences():
+    q, k = torch.randn(2, 5, HEADS, 4, DIMENSION, generator=torch.Generator().manual_seed(2))
+    visible = torch.ones(1, 1, 1, 4, dtype=torch.bool)
+    first, none, second = LayerCall(1, q[:, :, -1:], k, visible, prefix=q).split([2, 0, 3])
+    assert len(none.q) == 0
+    for part, rows in ((first, slice(0, 2)), (second, slice(2, 5))):
+        alone = LayerCall(1, q[rows, :, -1:], k[rows], visible.expand(5, -1, -1, -1)[rows], prefix=q[rows])
+        for name in ("q", "k", "visible", "prefix"):
+            assert torch.equal(getattr(part, name), getattr(alone, name)), name
+        assert torch.allclose(part.scores, alone.scores)
+        assert torch.equal(part.gold(), alone.gold())
+
+
 def test_bigbird_does_not_take_every_new_token_for_the_last():
     graph = decoder_graph(BigBird(0))
     q = k = torch.zeros(1, HEADS, 8, DIMENSION)
