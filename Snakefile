@@ -52,6 +52,13 @@ rule all:
         "All notebooks have run"
 
 
+onstart:
+    # Jobs on this machine need no limit of their rate. Snakemake's starts a timer for every job that ends, each of which has all
+    # ready jobs looked at again and again; and a run that has ended waits for the last of them.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
+
+
 onsuccess:
     if said := ending(Path(RESULTS), BEGAN):
         print(said)

@@ -7,13 +7,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # transformers and datasets read it when the
 
 import torch
 
-from replication.memory import keep_freed_memory
-
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # triton reads it when it is imported
 
 torch.set_num_threads(1)
-keep_freed_memory()
 
 
 def pytest_collection_modifyitems(items):

@@ -6,7 +6,6 @@ from pathlib import Path
 import typer
 from typer.core import TyperGroup
 
-from replication.memory import keep_freed_memory
 from replication.stages.options import stage
 
 # Each is a function in the module of its name, beside its class Command if it has one of its own.
@@ -87,5 +86,4 @@ app = typer.Typer(cls=Stages, no_args_is_help=True, pretty_exceptions_show_local
 
 @app.callback()
 def replicate() -> None:
-    """Before every stage; that there is a callback makes an app without commands of its own a group."""
-    keep_freed_memory()
+    """A callback, even one that does nothing, makes an app without commands of its own a group."""
