@@ -153,8 +153,17 @@ def least_focused(weights: Tensor, kept: Tensor, width: int) -> tuple[int, int]:
 
 
 def span_around(positions: Tensor, width: int, length: int) -> slice:
-    """``width`` of ``length`` positions with the given ones in their middle, as far as the ends allow; all, if fewer."""
-    start = (int(positions.min()) + int(positions.max()) + 1 - width) // 2
+    """``width`` of ``length`` positions with the given ones in their middle, as far as the ends allow; all, if fewer.
+
+    Raises
+    ------
+    ValueError
+        If the given ones lie further apart.
+    """
+    first, last = int(positions.min()), int(positions.max())
+    if last - first >= width:
+        raise ValueError(f"width: positions {first} to {last} do not fit into {width}")
+    start = (first + last + 1 - width) // 2
     start = max(0, min(start, length - width))
     return slice(start, min(start + width, length))
 

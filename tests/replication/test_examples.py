@@ -42,3 +42,8 @@ def test_a_span_is_centred_where_the_ends_allow():
     assert span_around(torch.tensor([10, 13]), 8, 40) == slice(8, 16)
     assert span_around(torch.tensor([1]), 8, 40) == slice(0, 8)
     assert span_around(torch.tensor([39]), 8, 40) == slice(32, 40)
+
+
+def test_positions_that_do_not_fit_are_no_span():
+    with pytest.raises(ValueError, match="width: positions 3 to 11 do not fit into 8"):
+        span_around(torch.tensor([11, 3]), 8, 40)
