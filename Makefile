@@ -76,11 +76,13 @@ bench: env
 	python benchmarks/certificate.py
 	python benchmarks/kernel_instructions.py
 
+# Of the last run: the notebooks as they are stored, and the seconds of its steps, from which the next one tells minutes.
 notebooks: results
 	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*' -not -name index.ipynb); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done
 	nbstripout --keep-output --keep-count --extra-keys "metadata.papermill cell.metadata.papermill cell.metadata.execution" notebooks/*.ipynb notebooks/*/*.ipynb
 	ruff format --quiet notebooks
 	python workflow/scripts/index.py
+	cp .snakemake/seconds/demo.json workflow/seconds/demo.json
 
 ledgers: env
 	for run in $$(dirname reported/*/config.yaml); do replicate claims --published config/published/claims.csv --results $$run --output $$run/claims.csv; done

@@ -2,6 +2,7 @@ import time
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.utils import min_version, validate
 
 from workflow.checks import problems
@@ -20,6 +21,9 @@ if "profile" not in config:
 validate(config, "workflow/schemas/config.schema.yaml")
 if found := problems(config):
     raise WorkflowError("The configuration cannot work:", *found)
+
+# The terminal tells the minutes that are left from the last run of the same profile.
+logger.info(f"Profile {config['profile']}", extra={"profile": config["profile"]})
 
 
 # A job of its own on a node of a cluster is no run of its own.

@@ -128,6 +128,12 @@ def test_every_job_asks_for_memory_and_minutes(jobs):
     ] == []
 
 
+def test_the_terminal_knows_the_seconds_of_every_rule(jobs):
+    """Of the run that `make notebooks` stored: without one of them, no minutes are told."""
+    known = json.loads((ROOT / "workflow/seconds/demo.json").read_text())
+    assert {name.split(" ")[0] for name in jobs} == set(known)
+
+
 def code_of(command: str | None) -> list[str]:
     """What the process that a job starts depends on."""
     if command is None:

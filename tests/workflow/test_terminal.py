@@ -29,11 +29,13 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def handler(tmp_path, monkeypatch, clock, capsys):
-    (tmp_path / "workflow").mkdir()
-    (tmp_path / "workflow/resources.csv").write_text("rule,mem_mb,minutes\nlong,1,10\nshort,1,1\n")
+    (tmp_path / "workflow/seconds").mkdir(parents=True)
+    (tmp_path / "workflow/seconds/demo.json").write_text('{"long": 600, "short": 60}')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    return LogHandler(SimpleNamespace(**SETTINGS, nocolor=True, show_failed_logs=True), None)
+    handler = LogHandler(SimpleNamespace(**SETTINGS, nocolor=True, show_failed_logs=True), None)
+    say(handler, text="Profile demo", profile="demo")
+    return handler
 
 
 def say(handler, event=None, text="", level=logging.INFO, **fields):
@@ -62,15 +64,33 @@ def test_steps_are_told_as_they_end_with_minutes_that_follow_time(handler, clock
     ]
 
 
-def test_the_next_run_knows_what_this_one_took(handler, clock, tmp_path):
+def test_the_next_run_of_the_profile_knows_what_this_one_took(handler, clock, tmp_path):
     say(handler, LogEvent.RUN_INFO, stats={"long": 1})
     job(handler, 1, "long")
     clock.seconds += 120
     say(handler, LogEvent.JOB_FINISHED, job_id=1)
     handler.close()
-    again = expected.Expected(tmp_path)
-    again.begin(Counter(long=2))
-    assert again.left() == "about 4 min left"
+    assert told_at_the_start(tmp_path, "demo", long=2) == "about 4 min left"
+    assert told_at_the_start(tmp_path, "local", long=2) == ""
+
+
+def told_at_the_start(folder, profile, **counts):
+    run = expected.Expected(folder)
+    run.of(profile)
+    run.begin(Counter(counts))
+    return run.left()
+
+
+def test_of_a_profile_that_never_ran_no_minutes_are_told(handler, clock, capsys):
+    say(handler, text="Profile local", profile="local")
+    say(handler, LogEvent.RUN_INFO, stats={"long": 1, "short": 1, "total": 2})
+    job(handler, 1, "short")
+    clock.seconds += 30
+    say(handler, LogEvent.JOB_FINISHED, job_id=1)
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["2", "steps"],
+        ["1/2", "30.0", "s", "short"],
+    ]
 
 
 def test_of_a_failure_the_end_of_the_log_is_shown(handler, tmp_path, capsys):

@@ -43,6 +43,9 @@ class LogHandler(LogHandlerBase):
             if self.plain.filter(record):
                 self.plain.emit(record)
             return
+        if profile := getattr(record, "profile", ""):
+            self.expected.of(profile)
+            return
         event = getattr(record, "event", None)
         handler = {
             LogEvent.RUN_INFO: self._run,
@@ -59,7 +62,7 @@ class LogHandler(LogHandlerBase):
         counts = Counter({rule: count for rule, count in record.stats.items() if rule != "total"})
         self.total = counts.total()
         self.expected.begin(counts)
-        self._say(f"{self.total} steps, {self.expected.left()}")
+        self._say(", ".join(filter(None, [f"{self.total} steps", self.expected.left()])))
 
     def _begins(self, record: LogRecord) -> None:
         self.begun[record.jobid] = (time.monotonic(), record)
