@@ -8,13 +8,16 @@ MODELS = ["unigram", "interpolated bigram", "entmax RoBERTa"]
 CORPORA = {
     ("brown-512/masked_lm", "held-out"): "Brown, held-out documents, sequences of 512 tokens",
     ("brown-512/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
+    ("brown-512-seed1/masked_lm", "held-out"): "Brown, held-out documents, sequences of 512 tokens, a second model",
+    ("brown-512-seed1/masked_lm", "wikitext-2"): "WikiText-2, unseen, the second model",
     ("brown/masked_lm", "held-out"): "Brown, held-out documents, sequences of 128 tokens",
     ("brown/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
     ("demo", "held-out"): "embedded corpus (demo), held out",
 }
+FOLDERS = tuple(dict.fromkeys(folder for folder, _ in CORPORA))
 
 
-def perplexity(folders: tuple[str, ...] = ("brown-512/masked_lm", "brown/masked_lm", "demo")) -> str:
+def perplexity(folders: tuple[str, ...] = FOLDERS) -> str:
     """Perplexity over the same masked tokens, a row for each corpus of the runs."""
     rows = []
     for (folder, corpus), name in CORPORA.items():
@@ -23,13 +26,3 @@ def perplexity(folders: tuple[str, ...] = ("brown-512/masked_lm", "brown/masked_
             tokens = f"{table.loc[MODELS[-1], 'masked_tokens']:,}"
             rows.append([name, tokens, *(f"{table.loc[model, 'perplexity']:.1f}" for model in MODELS)])
     return markdown(["perplexity", "masked tokens", *MODELS], rows)
-
-
-def brown() -> str:
-    """That of the model trained on Brown's sequences of 128 tokens."""
-    return perplexity(("brown/masked_lm",))
-
-
-def brown_512() -> str:
-    """That of the model trained on Brown's sequences of 512 tokens."""
-    return perplexity(("brown-512/masked_lm",))
