@@ -104,7 +104,7 @@ def test_verdicts_of_real_text_and_of_the_demo_are_counted(tmp_path, monkeypatch
     world(tmp_path, demo="")
     said = claims.verdicts()
     assert said.startswith(
-        "**2 claims, of which 2 have a verdict in some run.** On real text, in 1 runs, 1 hold, 0 fail, 0"
+        "**2 claims, of which 2 have a verdict in some run.** On real text, counted in each of 1 runs, 1 hold, 0 fail, 0"
     )
     assert "runs, 0 hold, 1 fail, 0 are undecided." in said
 
