@@ -81,7 +81,8 @@ def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
     full = seconds[[name for name in ("full", "full-kernel") if name in seconds]].median().min()
     axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
     block_axis(axes, timed[timed["method"].isin(BLOCK_METHODS)]["count"])
-    axes.set_ylim(bottom=0)
+    # Where several panels share the axis, its end goes on to follow what is drawn in the others.
+    axes.set_ylim(bottom=0, auto=None)
 
 
 def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Figure:

@@ -88,6 +88,22 @@ def test_times_are_medians_with_quartiles_and_hollow_where_something_disturbed_t
     assert bars.get_segments()[1].tolist() == [[4, 1500], [4, 5500]]
 
 
+@pytest.mark.parametrize("slower", [4, 8])
+def test_panels_of_all_block_sizes_hold_the_slowest_times_and_zero(slower):
+    methods = [("full", 16, 1.5), ("bigbird", 2, 1.5), ("bigbird", 4, 1.5)]
+    points = pd.DataFrame(methods, columns=["method", "count", "alpha"]).merge(
+        pd.DataFrame({"block_size": [4, 8]}), how="cross"
+    )
+    seconds = points["block_size"].map(lambda size: "5 5 5" if size == slower else "2 2 2")
+    timed = points.assign(model_repeats=seconds, clusters=0)
+    figure = plots.blocks_by_size(points[points["method"] != "full"].assign(score=-4.0, seed=0), timed, -3.0)
+    figure.canvas.draw()
+    bottom, top = figure.axes[0].get_ylim()
+    assert figure.axes[1].get_ylim() == (bottom, top)
+    assert bottom == 0
+    assert top > 5000
+
+
 @pytest.mark.parametrize("parts", [masks.strided_parts(3), masks.fixed_parts(3, 1)], ids=["strided", "fixed"])
 def test_a_head_is_drawn_in_the_colours_of_its_own_parts(parts):
     first, second = (masks.to_dense(part, 1, 1, 9)[0, 0].numpy() for part in parts)
