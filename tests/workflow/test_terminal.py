@@ -81,15 +81,17 @@ def told_at_the_start(folder, profile, **counts):
     return run.left()
 
 
-def test_of_a_profile_that_never_ran_no_minutes_are_told(handler, clock, capsys):
+def test_of_a_profile_that_never_ran_no_minutes_are_told_until_every_rule_that_waits_has(handler, clock, capsys):
     say(handler, text="Profile local", profile="local")
-    say(handler, LogEvent.RUN_INFO, stats={"long": 1, "short": 1, "total": 2})
-    job(handler, 1, "short")
-    clock.seconds += 30
-    say(handler, LogEvent.JOB_FINISHED, job_id=1)
-    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        ["2", "steps"],
-        ["1/2", "30.0", "s", "short"],
+    say(handler, LogEvent.RUN_INFO, stats={"long": 1, "short": 3, "total": 4})
+    for number, rule, seconds in [(1, "short", 60), (2, "long", 120)]:
+        job(handler, number, rule)
+        clock.seconds += seconds
+        say(handler, LogEvent.JOB_FINISHED, job_id=number)
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+        "4 steps",
+        "1/4 60.0 s short",
+        "2/4 120.0 s long about 2 min left",
     ]
 
 

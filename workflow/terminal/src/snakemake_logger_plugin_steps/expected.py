@@ -39,8 +39,9 @@ class Expected:
         self.work, self.worked = self._of(counts), 0.0
 
     def ended(self, rule: str, seconds: float) -> None:
-        """A job has ended."""
+        """A job has ended; if its rule never ran before, the others of it are expected to take as long."""
         self.waiting[rule] -= 1
+        self.seconds.setdefault(rule, seconds)
         self.worked += self._of({rule: 1})
         self.took.setdefault(rule, []).append(seconds)
 
