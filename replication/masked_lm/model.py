@@ -1,4 +1,4 @@
-"""The masked language model itself: made or loaded, and its loss. Training it needs much more of transformers."""
+"""The masked language model: building, loading and its loss; training needs much more of transformers."""
 
 from pathlib import Path
 
@@ -14,20 +14,40 @@ from transformers import (
     set_seed,
 )
 
+from replication.paths import located
 from replication.seals import verified
 from sparselib.integrations.huggingface import AttentionControl, use_attention
 
 IGNORED = -100
 #: What the model is read from.
 FILES = ("config.json", "model.safetensors")
+#: Names of the vocabulary head: RoBERTa's and BERT's.
+HEADS = ("lm_head", "cls")
 
 
-def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **architecture: int) -> RobertaForMaskedLM:
-    """A RoBERTa with random weights for sequences of ``length``; ``architecture`` goes to ``RobertaConfig``.
+def build_model(
+    tokenizer: PreTrainedTokenizerFast,
+    length: int,
+    seed: int,
+    *,
+    tied_query_key: bool = False,
+    sinusoidal_positions: bool = False,
+    **architecture: int,
+) -> RobertaForMaskedLM:
+    """Build a RoBERTa with random weights for sequences of ``length`` tokens.
 
-    So that it finds its neighbours with little text, attention starts local and is learned from there: position embeddings
-    start as sinusoids, twice as large as token embeddings, and each head's key weights as its query weights, which together
-    make near positions score higher. With random ones each of n keys starts with a weight of 1 / n and little gradient.
+    Both options make each head attend to near positions from the first step on, so that it learns from little text. The papers
+    have no such initialisation, and it shapes the result: queries and keys stay similar, which favours a projection that both
+    share, Reformer's buckets and quantization.
+
+    Parameters
+    ----------
+    tied_query_key : bool
+        Start each layer's key weights as a copy of its query weights.
+    sinusoidal_positions : bool
+        Start position embeddings as sinusoids (Vaswani et al. 2017, section 3.5) with twice the token embeddings' deviation.
+    architecture
+        Sizes, as arguments of ``RobertaConfig``.
     """
     set_seed(seed)
     model = RobertaForMaskedLM(
@@ -40,12 +60,14 @@ def build_model(tokenizer: PreTrainedTokenizerFast, length: int, seed: int, **ar
             **architecture,
         )
     )
-    positions = model.roberta.embeddings.position_embeddings.weight
     with torch.no_grad():
-        # A sinusoid of amplitude 1 has a standard deviation of 1 / sqrt(2).
-        positions.copy_(_sinusoids(*positions.shape) * (2 * 2**0.5 * model.config.initializer_range))
-        for layer in model.roberta.encoder.layer:
-            layer.attention.self.key.weight.copy_(layer.attention.self.query.weight)
+        if sinusoidal_positions:
+            positions = model.roberta.embeddings.position_embeddings.weight
+            # A sinusoid of amplitude 1 has a standard deviation of 1 / sqrt(2).
+            positions.copy_(_sinusoids(*positions.shape) * (2 * 2**0.5 * model.config.initializer_range))
+        if tied_query_key:
+            for layer in model.roberta.encoder.layer:
+                layer.attention.self.key.weight.copy_(layer.attention.self.query.weight)
     return model
 
 
@@ -57,28 +79,74 @@ def _sinusoids(count: int, size: int) -> Tensor:
 
 
 def load_model(name: str | Path) -> PreTrainedModel:
-    """A masked language model from the hub, or from a folder that ``save_pretrained`` made.
+    """Load a masked language model from a folder of ``save_pretrained``, a package or the hub.
 
     Raises
     ------
+    FileNotFoundError
+        If there is no model of that name.
     ValueError
-        If its vocabulary projection is not ``lm_head``, as RoBERTa's is: only such models are trained and evaluated here. If
-        weights are missing or of other shapes than its configuration says, or have changed since they were sealed.
+        If it is of a kind that :func:`vocabulary_head` does not know, if weights are missing or of other shapes than its
+        configuration says, or if a file has changed since it was sealed.
     """
     for file in FILES:
         verified(Path(name) / file)
+    model, unfit = _load(name)
+    if unfit:
+        raise ValueError(f"{name}: its weights are not those of its configuration: {', '.join(unfit[:3])}")
+    return model
+
+
+def load_pretrained(name: str | Path, seed: int, **changes: float) -> PreTrainedModel:
+    """Load a pretrained encoder to fine-tune; a vocabulary head that it lacks starts from random weights.
+
+    Parameters
+    ----------
+    name : str or Path
+        A folder, ``package:NAME/FOLDER``, or a model of the hub.
+    seed : int
+        Seed of a new head's weights.
+    changes
+        Values that replace those of the model's configuration, such as ``attention_probs_dropout_prob``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no model of that name.
+    ValueError
+        If weights of the encoder are missing or of other shapes than its configuration says, or as :func:`load_model`.
+    """
+    set_seed(seed)
+    model, unfit = _load(name, **changes)
+    if unfit := [key for key in unfit if not key.startswith(HEADS)]:
+        raise ValueError(f"{name}: its weights are not those of its configuration: {', '.join(unfit[:3])}")
+    return model
+
+
+def _load(name: str | Path, **changes: float) -> tuple[PreTrainedModel, list[str]]:
+    """Return the model and the names of weights that are missing or have another shape."""
     try:
-        # Weights of other shapes are told below, with the rest of what does not fit.
-        model, told = AutoModelForMaskedLM.from_pretrained(name, output_loading_info=True, ignore_mismatched_sizes=True)
+        # Weights of other shapes are returned by name, with the missing ones.
+        model, loading = AutoModelForMaskedLM.from_pretrained(
+            located(str(name)), output_loading_info=True, ignore_mismatched_sizes=True, **changes
+        )
     except OSError as error:
         raise FileNotFoundError(f"{name}: no model there, nor on the hub ({error})") from error
     except SafetensorError as error:
         raise ValueError(f"{name}: its weights are truncated or damaged ({error})") from error
-    if not hasattr(model, "lm_head"):
-        raise ValueError(f"{name}: {type(model).__name__} has no lm_head; a model of RoBERTa's kind is needed")
-    if unfit := sorted(told["missing_keys"]) + sorted(str(one[0]) for one in told["mismatched_keys"]):
-        raise ValueError(f"{name}: its weights are not those of its configuration: {', '.join(unfit[:3])}")
-    return model
+    vocabulary_head(model)
+    return model, sorted(loading["missing_keys"]) + sorted(str(key[0]) for key in loading["mismatched_keys"])
+
+
+def vocabulary_head(model: PreTrainedModel) -> nn.Module:
+    """Return the module that maps hidden states to vocabulary scores: RoBERTa's ``lm_head`` or BERT's ``cls``.
+
+    Raises ``ValueError`` if the model has neither.
+    """
+    for name in HEADS:
+        if hasattr(model, name):
+            return getattr(model, name)
+    raise ValueError(f"{type(model).__name__} has no {' or '.join(HEADS)}: a model like RoBERTa or BERT is needed")
 
 
 def load_entmax_model(folder: str | Path) -> tuple[PreTrainedModel, AttentionControl]:
@@ -91,8 +159,9 @@ def load_entmax_model(folder: str | Path) -> tuple[PreTrainedModel, AttentionCon
 
 def check_length(model: PreTrainedModel, length: int) -> None:
     """Raise ``ValueError`` if sequences of ``length`` have more tokens than the model has positions."""
-    # RoBERTa numbers its positions from pad_token_id + 1 on.
-    positions = model.config.max_position_embeddings - (model.config.pad_token_id or 0) - 1
+    # RoBERTa numbers its positions from pad_token_id + 1 on, BERT from 0.
+    offset = model.config.pad_token_id + 1 if model.config.model_type == "roberta" else 0
+    positions = model.config.max_position_embeddings - offset
     if length > positions:
         raise ValueError(f"sequences of {length} tokens are longer than the model's {positions} positions")
 
@@ -103,4 +172,5 @@ def masked_loss(
     """Mean cross-entropy (nats) over the places where ``labels [B, n]`` is not -100; with ``"none"`` that of each place."""
     chosen = labels != IGNORED
     hidden = model.base_model(input_ids=input_ids, **inputs).last_hidden_state[chosen]
-    return nn.functional.cross_entropy(model.lm_head(hidden).float(), labels[chosen], reduction=reduction)
+    scores = vocabulary_head(model)(hidden).float()
+    return nn.functional.cross_entropy(scores, labels[chosen], reduction=reduction)

@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import MethodType
 
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import (
     DataCollatorForLanguageModeling,
+    EarlyStoppingCallback,
     PreTrainedModel,
     PreTrainedTokenizerFast,
     Trainer,
@@ -29,6 +31,16 @@ from replication.storage import replacing
 from sparselib.dense_attention import Normalizer
 from sparselib.integrations.huggingface import AttentionControl, use_attention
 from sparselib.normalizers import entmax15
+
+#: Measure the held-out loss at each checkpoint, and end with the model that had the lowest.
+HELD_OUT = {
+    "eval_strategy": "steps",
+    "per_device_eval_batch_size": 8,
+    "load_best_model_at_end": True,
+    "metric_for_best_model": "loss",
+    "greater_is_better": False,
+    "restore_callback_states_from_checkpoint": True,
+}
 
 
 class Blocks(Dataset):
@@ -77,6 +89,12 @@ class MaskedLMTrainer(Trainer):
             loss = model(*self._mask(input_ids))
         return (loss, {}) if return_outputs else loss
 
+    def prediction_step(self, model, inputs, *_, **__) -> tuple[Tensor, None, None]:
+        """Return the loss of held-out blocks that were masked once, so that checkpoints compare."""
+        inputs = self._prepare_inputs(inputs)
+        with torch.no_grad(), self.compute_loss_context_manager():
+            return model(inputs["input_ids"], inputs["labels"]).detach(), None, None
+
     def _mask(self, input_ids: Tensor) -> tuple[Tensor, Tensor]:
         if self.drawn_for != self.state.global_step:
             self.drawn_for = self.state.global_step
@@ -87,6 +105,16 @@ class MaskedLMTrainer(Trainer):
         drawn = self.collator.torch_mask_tokens(places, special_tokens_mask=torch.isin(places, self.special))
         masked, labels = (rows.chunk(processes.COUNT)[processes.INDEX].to(input_ids.device) for rows in drawn)
         return masked, labels
+
+
+def _masked_once(collator: DataCollatorForLanguageModeling, input_ids: Tensor, seed: int) -> list[dict[str, Tensor]]:
+    """Mask each block ``[n]`` with the same generator on every call."""
+    collator = replace(collator, seed=seed)
+    masked = collator([{"input_ids": block.long()} for block in input_ids])
+    return [
+        {"input_ids": inputs, "labels": labels}
+        for inputs, labels in zip(masked["input_ids"], masked["labels"], strict=True)
+    ]
 
 
 def share_of_loss(model: PreTrainedModel, input_ids: Tensor, labels: Tensor) -> Tensor:
@@ -110,6 +138,8 @@ def train(
     seed: int,
     mask_probability: float,
     causal_steps: int = 0,
+    held_out: int = 0,
+    patience: int = 0,
     normalizer: Normalizer = entmax15,
     **arguments: object,
 ) -> list[dict[str, float]]:
@@ -124,15 +154,30 @@ def train(
         Share of tokens to predict (80 % masked, 10 % random, 10 % kept, as BERT).
     causal_steps : int
         First steps that predict the next token under a causal mask instead.
+    held_out : int
+        Blocks, evenly spaced over the text, that are not trained on. Their loss is measured at each checkpoint, and the model
+        with the lowest loss is kept.
+    patience : int
+        Stop after so many checkpoints in a row without a lower held-out loss; 0 does not stop early.
     arguments
         To ``TrainingArguments``: steps, batch, learning rate and schedule, precision.
 
     Returns
     -------
-    The training log: one entry per logging step.
+    The training log: one entry per logging step, and one per held-out loss.
+
+    Raises
+    ------
+    ValueError
+        If the blocks are longer than the model's positions, if ``patience`` is given without ``held_out``, if fewer than two
+        blocks would be trained on, or if the loss diverges.
     """
     folder = Path(folder)
     check_length(model, input_ids.shape[1])
+    if patience and not held_out:
+        raise ValueError(f"`held_out` must be at least 1 with `patience` {patience}: its loss decides when to stop")
+    if held_out and held_out > len(input_ids) - 2:
+        raise ValueError(f"`held_out` must leave two of {len(input_ids)} training sequences, got {held_out}")
     batch = "per_device_train_batch_size"
     own = arguments | {
         batch: processes.share(batch, arguments.get(batch, TrainingArguments.per_device_train_batch_size))
@@ -148,21 +193,30 @@ def train(
         ddp_backend="gloo" if on_cpu and processes.COUNT > 1 else None,
         save_total_limit=1,
         dataloader_pin_memory=torch.cuda.is_available(),
+        **(HELD_OUT if held_out else {}),
         **own,
     )
+    if held_out:
+        args.eval_steps = args.save_steps
     text = hashlib.sha256(input_ids.contiguous().numpy().tobytes()).hexdigest()
     with args.main_process_first():
         if processes.is_first():
             keep_whole_checkpoints(
                 checkpoints,
                 {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
+                | {"held_out": held_out, "patience": patience}
                 | {"model": model.config.to_dict(), "text": text},
             )
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability)
+    kept = torch.zeros(len(input_ids), dtype=torch.bool)
+    kept[torch.linspace(0, len(input_ids) - 1, held_out).long()] = True
     trainer = MaskedLMTrainer(
         model=model,
         args=args,
-        train_dataset=Blocks(input_ids),
-        collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability),
+        train_dataset=Blocks(input_ids[~kept]),
+        eval_dataset=_masked_once(collator, input_ids[kept], seed) if held_out else None,
+        callbacks=[EarlyStoppingCallback(patience)] if patience else None,
+        collator=collator,
         control=control,
         causal_steps=causal_steps,
     )

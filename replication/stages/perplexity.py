@@ -9,6 +9,9 @@ import typer
 from replication.stages.loading import load_network, masked_text
 from replication.stages.options import Masking, Model, Output, Tokenizer
 
+#: Names of a masked language model's architecture in tables.
+NAMES = {"roberta": "RoBERTa", "bert": "BERT"}
+
 
 def perplexity(
     model: Model,
@@ -32,7 +35,9 @@ def perplexity(
     for path, corpus in zip(tokens, name, strict=True):
         text = masked_text(path, loaded, masking | {"sequences": None})
         nats = evaluation.baseline_cross_entropies(train_ids, text, len(loaded))
-        nats["entmax RoBERTa"] = evaluation.cross_entropy(network, text, masking["batch_size"])
+        nats[f"entmax {NAMES[network.config.model_type]}"] = evaluation.cross_entropy(
+            network, text, masking["batch_size"]
+        )
         places = int((text.labels >= 0).sum())
         rows += [
             {"corpus": corpus, "model": key, "nats": value, "masked_tokens": places} for key, value in nats.items()

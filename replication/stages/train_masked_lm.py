@@ -17,7 +17,7 @@ def train_masked_lm(
     output: Annotated[Path, typer.Option(help="folder for the model and its training log")],
     processes: Processes = 1,
 ) -> None:
-    """Train an entmax RoBERTa, from random weights or from a pretrained checkpoint."""
+    """Train a masked language model with entmax, from random weights or from a pretrained encoder."""
     from replication.processes import is_first, see_one_gpu, start
 
     start(processes)
@@ -26,21 +26,26 @@ def train_masked_lm(
 
     from replication.corpora.blocks import KIND
     from replication.corpora.tokens import load_tokenizer
-    from replication.masked_lm.model import build_model, load_model
+    from replication.masked_lm.model import build_model, load_pretrained
     from replication.masked_lm.training import train
     from replication.storage import provenance, read_tensors, write_json, write_table
 
     input_ids = read_tensors(tokens, kind=KIND)["input_ids"]
     loaded = load_tokenizer(tokenizer)
     if "pretrained" in model:
-        network = load_model(model["pretrained"])
+        changes = {key: value for key, value in model.items() if key != "pretrained"}
+        network = load_pretrained(model["pretrained"], seed, **changes)
     else:
         network = build_model(loaded, input_ids.shape[1], seed, **model)
     log = train(network, loaded, input_ids, output, seed=seed, **training)
     if not is_first():
         return
     steps = pd.DataFrame([entry for entry in log if "loss" in entry])
-    write_table(output / "training.csv", steps[["step", "epoch", "learning_rate", "loss"]])
+    steps = steps[["step", "epoch", "learning_rate", "loss"]]
+    if "held_out" in training:
+        held_out = pd.DataFrame([{"step": e["step"], "held_out_loss": e["eval_loss"]} for e in log if "eval_loss" in e])
+        steps = steps.merge(held_out, on="step", how="outer")
+    write_table(output / "training.csv", steps)
     summary = {
         "model": model,
         "architecture": {

@@ -4,7 +4,7 @@ from replication.paths import ROOT
 from replication.reading import read_table
 from replication.tables.markers import markdown
 
-MODELS = ["unigram", "interpolated bigram", "entmax RoBERTa"]
+BASELINES = ["unigram", "interpolated bigram"]
 CORPORA = {
     ("brown-512/masked_lm", "held-out"): "Brown, held-out documents, sequences of 512 tokens",
     ("brown-512/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
@@ -23,6 +23,7 @@ def perplexity(folders: tuple[str, ...] = FOLDERS) -> str:
     for (folder, corpus), name in CORPORA.items():
         if folder in folders:
             table = read_table(ROOT / "reported" / folder / "perplexity.csv").set_index(["corpus", "model"]).loc[corpus]
-            tokens = f"{table.loc[MODELS[-1], 'masked_tokens']:,}"
-            rows.append([name, tokens, *(f"{table.loc[model, 'perplexity']:.1f}" for model in MODELS)])
-    return markdown(["perplexity", "masked tokens", *MODELS], rows)
+            (model,) = (name for name in table.index if name.startswith("entmax "))
+            tokens = f"{table.loc[model, 'masked_tokens']:,}"
+            rows.append([name, tokens, *(f"{table.loc[row, 'perplexity']:.1f}" for row in [*BASELINES, model])])
+    return markdown(["perplexity", "masked tokens", *BASELINES, "entmax transformer"], rows)

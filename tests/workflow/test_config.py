@@ -272,7 +272,7 @@ def test_choices_are_those_of_the_code():
     blocks = SETTINGS["blocks"]["properties"]
     assert blocks["pooling"]["enum"] == list(POOLINGS)
     assert blocks["metric"]["enum"] == list(METRICS)
-    own = {"mask_probability", "causal_steps"}
+    own = {"mask_probability", "causal_steps", "held_out", "patience"}
     assert SETTINGS["training"]["properties"].keys() - own <= {field.name for field in fields(TrainingArguments)}
 
 

@@ -7,11 +7,18 @@ from types import SimpleNamespace
 import pytest
 import tiny
 import torch
-from transformers import BertConfig, BertForMaskedLM, RobertaForMaskedLM
+from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertForMaskedLM, RobertaForMaskedLM
 
 from replication.corpora.tokens import load_tokenizer, save_tokenizer
 from replication.masked_lm.evaluation import cross_entropy, mask_text
-from replication.masked_lm.model import build_model, check_length, load_entmax_model, load_model, masked_loss
+from replication.masked_lm.model import (
+    build_model,
+    check_length,
+    load_entmax_model,
+    load_model,
+    load_pretrained,
+    masked_loss,
+)
 from replication.masked_lm.training import MaskedLMTrainer, share_of_loss, train
 from sparselib.integrations.huggingface import use_attention
 
@@ -139,11 +146,112 @@ def test_a_pretrained_checkpoint_and_its_tokenizer_are_taken_as_they_are(text, t
     assert 0 < difference.abs().max() < 0.01  # one step of Adam away
 
 
-def test_a_model_without_the_head_of_roberta_is_refused_by_name(tmp_path):
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    BertForMaskedLM(BertConfig(vocab_size=50, **sizes)).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="BertForMaskedLM has no lm_head"):
+def bert(**sizes: int) -> BertConfig:
+    tiny_sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    return BertConfig(**(tiny_sizes | sizes), tie_word_embeddings=True)
+
+
+def test_an_encoder_without_a_head_gets_one_of_its_seed_and_trains(text, tmp_path):
+    """The encoder's weights are its own, the head is random, and the trained model loads whole with tied embeddings."""
+    tokenizer, input_ids = text
+    encoder = BertModel(bert(vocab_size=len(tokenizer), max_position_embeddings=tiny.LENGTH))
+    encoder.save_pretrained(tmp_path / "encoder")
+    first, again, other = (load_pretrained(tmp_path / "encoder", seed, hidden_dropout_prob=0.25) for seed in (0, 0, 1))
+    assert first.config.hidden_dropout_prob == 0.25
+    tiny.assert_same_weights(first.bert.encoder, encoder.encoder)
+    tiny.assert_same_weights(first, again)
+    heads = [model.cls.predictions.transform.dense.weight for model in (first, other)]
+    assert not torch.equal(*heads)
+    check_length(first, tiny.LENGTH)
+    with pytest.raises(ValueError, match="longer than the model's 16 positions"):
+        check_length(first, tiny.LENGTH + 1)
+    log = train(first, tokenizer, input_ids, tmp_path / "out", seed=0, **tiny.TRAINING)
+    losses = [entry["loss"] for entry in log if "loss" in entry]
+    assert sum(losses[-5:]) < sum(losses[:5])
+    tiny.assert_same_weights(load_model(tmp_path / "out"), first)
+
+
+def test_an_encoder_that_lacks_weights_is_refused_by_their_name(tmp_path):
+    model = BertModel(bert(vocab_size=50))
+    weights = {name: value for name, value in model.state_dict().items() if "layer.0.attention.self.key" not in name}
+    model.save_pretrained(tmp_path, state_dict=weights)
+    with pytest.raises(ValueError, match=r"bert\.encoder\.layer\.0\.attention\.self\.key\.bias"):
+        load_pretrained(tmp_path, 0)
+
+
+def test_a_trained_model_without_its_head_is_refused(tmp_path):
+    """Only a start for fine-tuning may lack the head."""
+    BertModel(bert(vocab_size=50)).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"not those of its configuration: cls\.predictions"):
         load_model(tmp_path)
+
+
+def test_a_model_without_a_known_head_is_refused_by_name(tmp_path):
+    sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16}
+    DistilBertForMaskedLM(DistilBertConfig(vocab_size=50, **sizes)).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="DistilBertForMaskedLM has no lm_head or cls"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("options", [{}, {"tied_query_key": True}, {"sinusoidal_positions": True}])
+def test_a_model_starts_as_its_options_say(text, options):
+    neither = {"tied_query_key": False, "sinusoidal_positions": False, "hidden_size": 64}
+    model = tiny.network(text[0], **(neither | options))
+    plain = RobertaForMaskedLM(model.config).roberta.embeddings.position_embeddings.weight
+    for layer in model.roberta.encoder.layer:
+        attention = layer.attention.self
+        assert torch.equal(attention.query.weight, attention.key.weight) == ("tied_query_key" in options)
+    positions = model.roberta.embeddings.position_embeddings.weight
+    ratio = positions.square().mean().sqrt() / plain.square().mean().sqrt()
+    assert ratio.item() == pytest.approx(2 if "sinusoidal_positions" in options else 1, rel=0.15)
+
+
+def held_out_losses(log: list[dict]) -> list[float]:
+    return [entry["eval_loss"] for entry in log if "eval_loss" in entry]
+
+
+def test_the_model_with_the_lowest_held_out_loss_is_kept(text, tmp_path):
+    """A learning rate that ruins the model after a few steps: what is left is the model before."""
+    tokenizer, input_ids = text
+    arguments = tiny.TRAINING | {"learning_rate": 0.3, "save_steps": 2, "lr_scheduler_type": "constant"}
+    log = train(tiny.network(tokenizer), tokenizer, input_ids, tmp_path, seed=0, held_out=8, patience=2, **arguments)
+    losses = held_out_losses(log)
+    best = losses.index(min(losses))
+    assert best == len(losses) - 3
+    assert log[-1]["step"] == 2 * len(losses) < tiny.STEPS
+    at_best = tiny.network(tokenizer)
+    stopped = arguments | {"max_steps": 2 * (best + 1)}
+    train(at_best, tokenizer, input_ids, tmp_path / "at best", seed=0, held_out=8, **stopped)
+    tiny.assert_same_weights(load_model(tmp_path), at_best)
+
+
+def test_held_out_blocks_are_not_trained_on(text, tmp_path):
+    """Other text in their places changes the held-out loss, and no weight."""
+    tokenizer, input_ids = text
+    places = torch.linspace(0, len(input_ids) - 1, 3).long()
+    changed = input_ids.clone()
+    changed[places] = changed[places].flip(1)
+    models, losses = [], []
+    for name, ids in (("a", input_ids), ("b", changed)):
+        models.append(tiny.network(tokenizer))
+        arguments = tiny.TRAINING | {"max_steps": 5}
+        losses.append(
+            held_out_losses(train(models[-1], tokenizer, ids, tmp_path / name, seed=0, held_out=3, **arguments))
+        )
+    tiny.assert_same_weights(*models)
+    assert losses[0] != losses[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"patience": 2}, "`held_out` must be at least 1 with `patience` 2"),
+        ({"held_out": 9999}, "`held_out` must leave two of"),
+    ],
+)
+def test_early_stopping_that_cannot_work_is_refused(text, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        train(tiny.network(text[0]), *text, tmp_path, seed=0, **(tiny.TRAINING | options))
 
 
 def test_training_in_lower_precision_is(text, tmp_path):

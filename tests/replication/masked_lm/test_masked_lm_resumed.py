@@ -89,8 +89,9 @@ def test_a_resumed_run_ends_with_the_weights_of_a_causal_one(tmp_path, interrupt
         {},
         {"causal_steps": 6},
         {"dropout": 0.1},
+        {"held_out": 4, "patience": 3},
     ],
-    ids=["several epochs", "masked", "causal first", "dropout"],
+    ids=["several epochs", "masked", "causal first", "dropout", "early stopping"],
 )
 def test_a_resumed_run_ends_with_the_weights_of_an_uninterrupted_one(tmp_path, monkeypatch, changes):
     uninterrupted = train_tiny(tmp_path / "whole", **changes)
@@ -120,6 +121,7 @@ def test_a_half_written_checkpoint_is_ignored(tmp_path, interrupted, whole, last
         {"learning_rate": 0.001},
         {"seed": 1},
         {"causal_steps": 98},
+        {"held_out": 4},
         {"dropout": 0.1},
         {"input_ids": tiny.text()[1].flip(0)},
     ],

@@ -20,6 +20,8 @@ ARCHITECTURE = {
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
     "intermediate_size": 32,
+    "tied_query_key": True,
+    "sinusoidal_positions": True,
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
