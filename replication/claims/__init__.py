@@ -20,7 +20,10 @@ from replication.claims import (
     retrofit,
     translation,
 )
-from replication.claims.finding import NOT_COMPARABLE, UNKNOWN, UNTESTED, VERDICTS, Effect, Finding, Rule, Test
+from replication.claims.band import Band
+from replication.claims.change import changing
+from replication.claims.curves import in_words
+from replication.claims.finding import FAILS, NOT_COMPARABLE, UNKNOWN, UNTESTED, VERDICTS, Effect, Finding, Rule, Test
 from replication.reading import digest, noting
 
 __all__ = ["TESTS", "VERDICTS", "Effect", "Finding", "Rule", "ledger"]
@@ -47,15 +50,21 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
 
     Parameters
     ----------
-    claims : ``id, paper, section, statement, effect, unit, relation, threshold, premise, notebook``
-    results : folder with a folder per task, and the run's ``config.yaml``; what is missing is untested
-    printed : whether numbers of one model are those that a paper prints, which it states as they are
+    claims : DataFrame
+        ``config/published/claims.csv``.
+    results : Path
+        Folder with a folder per task, and the run's ``config.yaml``; a claim about what is missing is untested.
+    printed : bool
+        Take numbers of one model as exact, because a paper prints them.
 
     Returns
     -------
-    A row per claim: ``id, paper, section, statement, criterion, premise`` (with what was measured of it), ``verdict`` (one of
-    :data:`VERDICTS`), ``effect`` and ``interval`` (95 %) of the comparison that decides, ``n``, ``numbers`` (all of them, in
-    words) and ``inputs``, a hash of the files that were read.
+    DataFrame
+        A row per claim: ``id, paper, section, statement, kind``; ``criterion``, ``band`` and ``premise`` (with the measured
+        value); ``verdict``, one of :data:`VERDICTS`; ``effect`` and 95 % ``interval`` of the deciding comparison; ``where``,
+        the sparsities compared; ``n``, the population and what the interval varies over; ``data``, ``real`` or ``generated``;
+        ``numbers``, all comparisons in words; ``change``, what would change the verdict; and ``inputs``, a hash of the files
+        that were read.
 
     Raises
     ------
@@ -64,46 +73,55 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
     """
     if set(claims["id"]) != set(TESTS):
         raise ValueError(f"claims without a test, or tests without a claim: {sorted(set(claims['id']) ^ set(TESTS))}")
-    stated = claims.fillna({"unit": "", "premise": ""}).to_dict("records")
+    stated = claims.fillna({"unit": "", "premise": "", "band": ""}).to_dict("records")
     return pd.DataFrame([judge(claim, results, printed) for claim in stated])
 
 
 def judge(claim: dict[str, object], results: Path, printed: bool = False) -> dict[str, object]:
-    """The row of one claim in the :func:`ledger`."""
+    """Return the row of one claim in the :func:`ledger`."""
     (task,) = (task for task, tests in TASKS.items() if claim["id"] in tests)
     criterion = f"{claim['effect']} {claim['relation']} {claim['threshold']:g} {claim['unit']}"
     with noting() as read:
         judged = _judged(claim, task, results, printed)
-    stated = {key: claim[key] for key in ("id", "paper", "section", "statement")}
-    return stated | {"criterion": criterion.strip()} | judged | {"inputs": digest(read, results)}
+    stated = {key: claim[key] for key in ("id", "paper", "section", "statement", "kind")}
+    stated |= {"criterion": criterion.strip(), "band": claim["band"]}
+    return stated | judged | {"inputs": digest(read, results)}
 
 
 def _judged(claim: dict[str, object], task: str, results: Path, printed: bool) -> dict[str, object]:
-    nothing = {"premise": claim["premise"], "verdict": UNTESTED, "effect": None, "interval": "", "n": "", "numbers": ""}
+    blank = {"premise": claim["premise"], "verdict": UNTESTED, "effect": None, "interval": "", "where": "", "n": ""}
+    blank |= {"data": "", "numbers": "not measured here", "change": ""}
     folder = results / task
     if not folder.is_dir():
-        return nothing | {"numbers": "not measured here"}
+        return blank
+    band = [Band.parse(claim["band"])] if claim["band"] else []
     try:
-        finding = TESTS[claim["id"]](folder)
+        finding = TESTS[claim["id"]](folder, *band)
     except FileNotFoundError:
         finding = None
-    if finding is not None:
-        finding = finding.of_numbers().as_printed() if printed else finding.of_numbers()
-    if finding is None or not finding.effects:
-        said = "; ".join(finding.notes) if finding else ""
-        return nothing | {"numbers": said or "not measured here"}
+    if finding is None:
+        return blank
+    finding = finding.of_numbers().as_printed() if printed else finding.of_numbers()
+    rule = Rule(claim["relation"], claim["threshold"])
+    verdict, deciding = rule.of_all(finding.effects) if finding.effects else (UNTESTED, None)
+    if deciding is None or (finding.missing and verdict != FAILS):
+        words = [*finding.missing, *(f"{effect.what}: {in_words(effect)}" for effect in finding.effects)]
+        words = "; ".join([*words, *finding.notes])
+        return blank | {"numbers": words, "data": premises.data(task, folder)} if words else blank
     met, premise = premises.judge(claim["premise"], task, folder)
-    verdict, deciding = Rule(claim["relation"], claim["threshold"]).of_all(finding.effects)
     return {
         "premise": premise,
         "verdict": verdict if met else NOT_COMPARABLE,
         "effect": float(f"{deciding.value:.6g}"),
         "interval": "" if deciding.interval in (None, UNKNOWN) else "{:.4g} to {:.4g}".format(*deciding.interval),
+        "where": deciding.where,
         "n": deciding.n + {None: ", point estimate", UNKNOWN: ", no interval"}.get(deciding.interval, ""),
-        "numbers": "; ".join([deciding.what, *_others(finding.effects, deciding), *finding.notes]),
+        "data": premises.data(task, folder),
+        "numbers": "; ".join([deciding.what, *_others(finding.effects, deciding), *finding.missing, *finding.notes]),
+        "change": changing(rule, deciding, verdict) if met else f"a run that meets the premise: {claim['premise']}",
     }
 
 
 def _others(effects: list[Effect], deciding: Effect) -> list[str]:
-    """All effects but the one that decides, with their values."""
-    return [f"{effect.what}: {effect.value:.4g}" for effect in effects if effect is not deciding]
+    """Return all effects but the deciding one, with their values."""
+    return [f"{effect.what}: {in_words(effect)}" for effect in effects if effect is not deciding]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from replication.bleu import COUNTS
 from replication.claims.finding import Finding, Test
-from replication.claims.scores import bleu, effect, means
+from replication.claims.scores import Units, bleu, effect, means
 from replication.results import read_captioning
 
 #: Scores ``[1 + R]`` of one model's captions.
@@ -34,7 +34,7 @@ def _gained(name: str, score: Score, folder: Path) -> Finding:
         gained = [
             found - of_softmax[seed] for (own, seed), found in scores.items() if own == model and seed in of_softmax
         ]
-        units = f"{captions['image'].nunique()} images"
+        units = Units(captions["image"].nunique(), "images")
         if gained:
             effects.append(effect(f"{model} - softmax, {name}", np.stack(gained, axis=1), "model", units))
     return Finding(effects)

@@ -4,13 +4,14 @@ A claim holds if it holds on every corpus.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from replication.claims.finding import Effect, Finding, Test, registering
-from replication.claims.scores import effect, means, over_seeds, plain
+from replication.claims.scores import Units, effect, means, over_seeds, plain
 from replication.reading import read_table
 from replication.results import SPAN_MODELS, read_characters, spans_at_bits
 
@@ -32,24 +33,23 @@ def every_corpus(models: list[str], kind: str = "measured.csv") -> Callable:
                 if missing:
                     without.append(f"{corpus} has no {', '.join(sorted(missing))}")
                 else:
-                    found = test(folder / corpus, table)
-                    effects += [Effect(f"{corpus}: {e.what}", e.value, e.interval, e.n) for e in found]
-            return Finding(effects, without)
+                    effects += [replace(e, what=f"{corpus}: {e.what}") for e in test(folder / corpus, table)]
+            return Finding(effects, without) if effects else Finding([], missing=without)
 
         return tested
 
     return with_tables
 
 
-def _bits(corpus: Path, table: pd.DataFrame) -> tuple[Bits, str]:
-    """Bits ``[1 + R]`` by model and seed, and what is resampled: segments of the test text, if theirs were kept."""
-    found, units = {}, ""
+def _bits(corpus: Path, table: pd.DataFrame) -> tuple[Bits, Units | None]:
+    """Return bits ``[1 + R]`` by model and seed, and what is resampled: segments of the test text, if theirs were kept."""
+    found, units = {}, None
     for row in table.itertuples():
         path = corpus / "models" / row.model / f"seed{row.seed}" / "segments.parquet"
         if path.exists():
             segments = read_table(path)
             found[row.model, row.seed] = means(segments["bits"].to_numpy(), segments["characters"].to_numpy())
-            units = f"{len(segments)} segments"
+            units = Units(len(segments), "segments")
         else:
             found[row.model, row.seed] = np.array([row.bits_per_character])
     return found, units
@@ -158,7 +158,7 @@ def _printed_bits(corpus: str, value: float) -> Test:
         table = read_characters(folder, "measured.csv")
         table = table[(table["corpus"] == corpus) & (table["model"] == "adaptive-span-top-8")]
         if table.empty:
-            return Finding([], [f"0 models of {corpus}, which is not here"])
+            return Finding([], missing=[f"no model of {corpus}"])
         bits = table["bits_per_character"].mean()
         return Finding([plain(f"measured {bits:.3f}", abs(bits - value), f"{len(table)} models")])
 

@@ -1,48 +1,64 @@
-"""Claims about curves: fronts of sparsity and a score, compared where both methods reach."""
+"""Claims about curves: Pareto fronts of sparsity and a score, compared in a band around the gold sparsity."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from replication.claims.finding import Finding
-from replication.claims.scores import effect
+from replication.claims.band import Band
+from replication.claims.finding import UNKNOWN, Effect, Finding
+from replication.claims.scores import CONFIDENCE, Units, effect, population
+from replication.claims.scores import interval as interval_of
+from replication.claims.settings import described, sparser
 
 #: Sparsities at which fronts are compared.
 GRID = np.linspace(0, 1, 401)
-#: Two fronts that share less of the sparsities than this are not compared.
-LEAST_RANGE = 0.05
+#: Two fronts that share less of the band than this are not compared.
+LEAST_RANGE = 0.02
+#: At so many sparsities, evenly spaced over the band, one curve has to lie above another to dominate it.
+POINTS = 5
 #: What the paper compares with Sparsefinder's distance and k-means, beside Routing Transformer.
 BASELINES = ["sparsefinder-quantization", "reformer", "bigbird", "longformer", "window"]
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Fronts on :data:`GRID`, ``[1 + R, seeds, grid]`` for each method, NaN beyond the front's ends.
+    """Pareto fronts of several methods.
 
-    ``units`` are what the R resamples are of, as :func:`replication.claims.scores.effect` has it.
+    Attributes
+    ----------
+    fronts : dict
+        By method, ``[1 + R, seeds, grid]`` on :data:`GRID`; NaN beyond the front's ends.
+    gold : float
+        Sparsity of the gold graph.
+    units : Units, optional
+        What the R resamples are of.
+    settings : dict
+        By method, the settings that were measured: ``{"top_k": [1, 2]}``.
     """
 
     fronts: dict[str, np.ndarray]
-    units: str = ""
+    gold: float
+    units: Units | None = None
+    settings: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
-    def difference(self, one: str, other: str) -> tuple[np.ndarray, str] | None:
-        """``one`` less ``other``, ``[1 + R, seeds, grid]``, and the range that both reach with every seed, in words.
-
-        None if they share too little of it.
-        """
+    def difference(self, one: str, other: str, band: Band | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``one`` less ``other``, ``[1 + R, seeds, points]``, and the sparsities that both reach with every seed."""
         apart = self.fronts[one] - self.fronts[other]
-        reached = np.isfinite(apart[0]).all(axis=0)
-        shared = GRID[reached]
-        if not len(shared) or shared[-1] - shared[0] < LEAST_RANGE:
-            return None
-        return apart[..., reached], f"sparsity {shared[0]:.2f}-{shared[-1]:.2f}"
+        kept = np.isfinite(apart[0]).all(axis=0)
+        if band is not None:
+            kept &= band.contains(GRID, self.gold)
+        return apart[..., kept], GRID[kept]
+
+    def reach(self, method: str) -> float:
+        """Return the highest sparsity that the method reaches with every seed."""
+        return float(GRID[np.isfinite(self.fronts[method][0]).all(axis=0)].max(initial=0.0))
 
 
-def curves(points: pd.DataFrame, scores: np.ndarray, units: str = "") -> Curves:
-    """The fronts of points, ``seed, method, sparsity``, whose scores ``[1 + R, points]`` are the better the higher."""
+def curves(points: pd.DataFrame, scores: np.ndarray, gold: float, units: Units | None = None) -> Curves:
+    """Return the fronts of points, ``seed, method, setting, sparsity``, with scores ``[1 + R, points]``; higher is better."""
     fronts = {}
     places = pd.Series(range(len(points)), index=points.index)
     for method, rows in points.groupby("method", sort=False):
@@ -51,11 +67,11 @@ def curves(points: pd.DataFrame, scores: np.ndarray, units: str = "") -> Curves:
             for _, group in rows.groupby("seed")
         ]
         fronts[method] = np.stack(of_seeds, axis=1)
-    return Curves(fronts, units)
+    return Curves(fronts, gold, units, described(points))
 
 
 def front(sparsity: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The Pareto front of points ``[N]`` with scores ``[1 + R, N]``, interpolated linearly on the grid: ``[1 + R, grid]``."""
+    """Return the Pareto front of points ``[N]`` with scores ``[1 + R, N]``, interpolated linearly: ``[1 + R, grid]``."""
     order = np.argsort(-sparsity, kind="stable")
     sparsity, scores = sparsity[order], scores[:, order]
     best_of_sparser = np.maximum.accumulate(scores, axis=1)
@@ -69,28 +85,104 @@ def front(sparsity: np.ndarray, scores: np.ndarray) -> np.ndarray:
     )
 
 
-def leads(compared: Curves, leaders: list[str], rivals: list[str]) -> Finding:
-    """The mean by which each leader is above each rival, over the sparsities that both reach."""
-    return _against(compared, leaders, rivals, lambda apart: np.nanmean(apart, axis=-1))
+def leads(compared: Curves, leaders: list[str], rivals: list[str], band: Band | None) -> Finding:
+    """Return the mean by which each leader is above each rival in the band, and over all shared sparsities as a note.
+
+    Without a band, only the second, as the effect.
+    """
+    return _against(compared, leaders, rivals, band, _mean)
 
 
-def alike(compared: Curves, methods: list[str], reference: str) -> Finding:
-    """The mean distance of each method's curve from the reference's: above at one sparsity and below at another adds up."""
-    return _against(compared, methods, [reference], lambda apart: np.nanmean(np.abs(apart), axis=-1))
+def dominates(compared: Curves, leaders: list[str], rivals: list[str], band: Band) -> Finding:
+    """Return for each pair the difference at the sparsity that decides whether the leader is above the rival everywhere.
+
+    Intervals at :data:`POINTS` sparsities are simultaneous, by Bonferroni's correction.
+    """
+    return _against(compared, leaders, rivals, band, _least)
 
 
-def _against(
-    compared: Curves, methods: list[str], rivals: list[str], measure: Callable[[np.ndarray], np.ndarray]
-) -> Finding:
-    effects, notes = [], []
+def alike(compared: Curves, methods: list[str], reference: str, band: Band) -> Finding:
+    """Return each method's mean distance from the reference in the band; distances above and below add up."""
+    return _against(compared, methods, [reference], band, _distance)
+
+
+#: From what is compared, its difference ``[1 + R, seeds, points]`` and the sparsities to an effect.
+Measure = Callable[[str, np.ndarray, np.ndarray, Units | None], Effect]
+
+
+def _mean(what: str, apart: np.ndarray, sparsities: np.ndarray, units: Units | None) -> Effect:
+    return effect(what, np.nanmean(apart, axis=-1), "student seed", units, where=_range(sparsities))
+
+
+def _distance(what: str, apart: np.ndarray, sparsities: np.ndarray, units: Units | None) -> Effect:
+    return _mean(what, np.abs(apart), sparsities, units)
+
+
+def _least(what: str, apart: np.ndarray, sparsities: np.ndarray, units: Units | None) -> Effect:
+    """Of the points, one that lies below zero if there is one, or else the one whose interval reaches lowest."""
+    places = np.unique(np.linspace(0, len(sparsities) - 1, POINTS).round().astype(int))
+    confidence = 1 - (1 - CONFIDENCE) / len(places)
+    intervals = [interval_of(apart[..., place], units, confidence) for place in places]
+    highest_below = min(range(len(places)), key=lambda number: intervals[number][1])
+    lowest = min(range(len(places)), key=lambda number: intervals[number][0])
+    number = highest_below if intervals[highest_below][1] < 0 else lowest
+    place = places[number]
+    n = f"{population(apart.shape[1], 'student seed', units)}, simultaneous at {len(places)} sparsities"
+    words = f"{what}, decided at {sparsities[place]:.3f}"
+    return Effect(
+        words, float(apart[0, :, place].mean()), intervals[number], n, _range(sparsities), draws=apart.shape[1]
+    )
+
+
+def _range(sparsities: np.ndarray) -> str:
+    return f"sparsity {sparsities[0]:.3f}-{sparsities[-1]:.3f}"
+
+
+def _against(compared: Curves, methods: list[str], rivals: list[str], band: Band | None, measure: Measure) -> Finding:
+    found = Finding([])
     known = compared.fronts
-    if missing := [name for name in [*methods, *rivals] if name not in known]:
-        notes.append(f"no point of {', '.join(missing)}")
+    if absent := [name for name in [*methods, *rivals] if name not in known]:
+        found.missing.append(f"no point of {', '.join(absent)}")
     for method, rival in product((m for m in methods if m in known), (r for r in rivals if r in known)):
-        found = compared.difference(method, rival)
-        if found is None:
-            notes.append(f"{method} and {rival} share no range")
-        else:
-            difference, where = found
-            effects.append(effect(f"{method} - {rival}, {where}", measure(difference), "student seed", compared.units))
-    return Finding(effects, notes)
+        what = f"{method} - {rival}"
+        apart, sparsities = compared.difference(method, rival, band)
+        if len(sparsities) < 2 or sparsities[-1] - sparsities[0] < LEAST_RANGE - 1e-9:
+            found.missing.append(_out_of_reach(compared, method, rival, band))
+            continue
+        found.effects.append(measure(what, apart, sparsities, compared.units))
+        if band is not None:
+            everywhere = _mean(what, *compared.difference(method, rival, None), compared.units)
+            found.notes.append(f"{what} over {everywhere.where}: {in_words(everywhere)}")
+    used = {name: compared.settings[name] for name in [*methods, *rivals] if name in compared.settings}
+    if words := variants(used):
+        found.notes.append(words)
+    return found
+
+
+def _out_of_reach(compared: Curves, method: str, rival: str, band: Band | None) -> str:
+    """Say which of the two does not reach the band, and which settings would."""
+    if band is None:
+        return f"{method} and {rival} share no range"
+    least = min((method, rival), key=compared.reach)
+    begins = compared.gold - band.below
+    wanted = sparser(compared.settings.get(least, {}))
+    return (
+        f"{method} - {rival}: {least} reaches a sparsity of {compared.reach(least):.3f}, too little of the band from"
+        f" {begins:.3f} (gold {compared.gold:.3f}); settings that would reach it: {wanted}"
+    )
+
+
+def variants(used: dict[str, dict[str, list[float]]]) -> str:
+    """Say which variants of k-means and of Reformer were compared, as they change a curve and not only its length."""
+    words = []
+    for name, settings in used.items():
+        for argument, unit in (("top_k", "centroids a point"), ("rounds", "hashing rounds")):
+            if argument in settings:
+                words.append(f"{name}: {' or '.join(f'{value:g}' for value in settings[argument])} {unit}")
+    return "; ".join(words)
+
+
+def in_words(found: Effect) -> str:
+    """Return an effect with its interval: ``2.46 (1.61 to 3.31)``."""
+    low, high = found.interval or UNKNOWN
+    return f"{found.value:.3g} ({low:.3g} to {high:.3g})" if np.isfinite(low) else f"{found.value:.3g}"

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from replication.claims.band import Band
+
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 NOT_COMPARABLE, UNTESTED = "not comparable", "untested"
 VERDICTS = (HOLDS, FAILS, UNDECIDED, NOT_COMPARABLE, UNTESTED)
@@ -18,30 +20,50 @@ class Effect:
 
     Attributes
     ----------
-    what : whose it is: which corpus, which methods, over which range
-    value : in the claim's unit
-    interval : in which it lies with 95 % confidence, perhaps :data:`UNKNOWN`; None of what is exact or counted
-    n : what it is a mean over, in words
+    what : str
+        What is compared: which corpus, which methods.
+    value : float
+        In the claim's unit.
+    interval : tuple of float, optional
+        95 % confidence interval, perhaps :data:`UNKNOWN`; None of a number that is exact or counted.
+    n : str
+        The population that the interval is about, and what it varies over.
+    where : str
+        Sparsities at which it was compared, for curves.
+    draws : int
+        Number of seeds, models or repeats.
     """
 
     what: str
     value: float
     interval: tuple[float, float] | None
     n: str
+    where: str = ""
+    draws: int = 0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Every effect that a claim asks for: it holds if all of them do. ``notes``: what could not be compared, and numbers."""
+    """Every effect that a claim asks for: it holds if all of them do.
+
+    Attributes
+    ----------
+    effects : list of Effect
+    notes : list of str
+        Further numbers, in words.
+    missing : list of str
+        Comparisons that the claim needs and the run lacks. With one missing, a claim can still fail but not hold.
+    """
 
     effects: list[Effect]
     notes: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
     def of_numbers(self) -> "Finding":
         """Without effects that are no numbers, which a mean over nothing is: a note says so."""
         known = [effect for effect in self.effects if math.isfinite(effect.value)]
         unknown = [f"{effect.what}: nothing to compare" for effect in self.effects if not math.isfinite(effect.value)]
-        return Finding(known, [*self.notes, *unknown])
+        return Finding(known, self.notes, [*self.missing, *unknown])
 
     def as_printed(self) -> "Finding":
         """With the numbers of one model taken for what a paper says they are."""
@@ -82,8 +104,17 @@ class Rule:
         return verdict, min(deciding, key=self.margin)
 
 
-#: From the folder of a task's results; None where the claim cannot be tested on them.
-Test = Callable[[Path], Finding | None]
+#: From the folder of a task's results, and the claim's band if it has one; None where the claim cannot be tested on them.
+Test = Callable[..., Finding | None]
+
+
+def together(findings: dict[str, Finding]) -> Finding:
+    """Return the effects of several corpora as one finding, each named by its corpus."""
+    return Finding(
+        [replace(e, what=f"{name}: {e.what}") for name, finding in findings.items() for e in finding.effects],
+        [f"{name}: {note}" for name, finding in findings.items() for note in finding.notes],
+        [f"{name}: {missing}" for name, finding in findings.items() for missing in finding.missing],
+    )
 
 
 def registering(tests: dict[str, Test]) -> Callable[[str], Callable[[Test], Test]]:
@@ -104,21 +135,16 @@ def in_every(tests: dict[str, Test], pattern: str) -> Callable[[str], Callable[[
 
     def claim(name: str) -> Callable[[Test], Test]:
         def register(test: Test) -> Test:
-            def tested(folder: Path) -> Finding:
+            def tested(folder: Path, *band: Band) -> Finding:
                 found = {}
                 for path in sorted(folder.glob(pattern)):
                     try:
-                        finding = test(path)
+                        finding = test(path, *band)
                     except FileNotFoundError:
                         continue
                     if finding is not None:
                         found[path.name] = finding
-                effects = [
-                    Effect(f"{corpus}: {effect.what}", effect.value, effect.interval, effect.n)
-                    for corpus, finding in found.items()
-                    for effect in finding.effects
-                ]
-                return Finding(effects, [f"{c}: {note}" for c, finding in found.items() for note in finding.notes])
+                return together(found)
 
             tests[name] = tested
             return test

@@ -5,7 +5,7 @@ that of models trained with their form.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pandas as pd
 
 from replication.bleu import COUNTS
 from replication.claims.finding import Effect, Finding, Test, in_every
-from replication.claims.scores import bleu, effect, over_seeds
+from replication.claims.scores import Units, bleu, effect, over_seeds
 from replication.reading import read_table
 from replication.results import read_cross_attention, read_forms
 
@@ -57,9 +57,9 @@ class Cells:
         return table.assign(budget=table["budget"].fillna(0).astype(int))
 
     @property
-    def units(self) -> str:
+    def units(self) -> Units | None:
         known = self.sentences
-        return "" if known is None else f"{known.index.get_level_values('sentence').nunique()} sentences"
+        return None if known is None else Units(known.index.get_level_values("sentence").nunique(), "sentences")
 
     def budgets(self, *forms: str) -> list[int]:
         """Budgets that all of these forms were trained with, from small to large; none if a form is missing."""
@@ -94,14 +94,14 @@ class Cells:
 
 def _against_each(cells: Cells, leaders: dict[str, str], smallest: bool = False) -> Finding:
     """A leader against each rival, in the mean over the budgets that both have or at the smallest of them."""
-    effects, notes = [], []
+    effects, missing = [], []
     for rival, leader in leaders.items():
         budgets = cells.budgets(leader, rival)[: 1 if smallest else None]
         found = cells.gain(leader, budgets, rival, budgets) if budgets else []
         effects += found
         if not found:
-            notes.append(f"{leader} and {rival} share no {'seed' if budgets else 'k'}")
-    return Finding(effects, notes)
+            missing.append(f"{leader} and {rival} share no {'seed' if budgets else 'k'}")
+    return Finding(effects, missing=missing)
 
 
 def _top_k_fairly(cells: Cells, *rivals: str) -> dict[str, str]:
@@ -129,13 +129,14 @@ def _(folder: Path) -> Finding | None:
 
 @_claim("est-k-8-is-best")
 def _(folder: Path) -> Finding | None:
-    """The recommended k against every other k, of which there have to be two: quality is said to rise and to fall."""
+    """The recommended k against the smallest and the largest k (quality rises and falls), and against full attention."""
     cells = Cells(folder)
-    others = [budget for budget in cells.budgets(TOP_K) if budget != RECOMMENDED]
-    if RECOMMENDED not in cells.budgets(TOP_K) or len(others) < 2:
+    budgets = cells.budgets(TOP_K)
+    if RECOMMENDED not in budgets or not budgets[0] < RECOMMENDED < budgets[-1] or FULL not in cells:
         return None
-    found = [(other, e) for other in others for e in cells.gain(TOP_K, [RECOMMENDED], TOP_K, [other])]
-    return Finding([Effect(f"k = 8 - k = {other}", e.value, e.interval, e.n) for other, e in found])
+    rivals = [(TOP_K, budgets[0]), (TOP_K, budgets[-1]), (FULL, 0)]
+    found = [(rival, e) for rival in rivals for e in cells.gain(TOP_K, [RECOMMENDED], rival[0], [rival[1]])]
+    return Finding([replace(e, what=f"k = 8 - {f'k = {k}' if k else 'full'}") for (_, k), e in found])
 
 
 @_claim("xst-top-k-leads")
@@ -160,7 +161,7 @@ def _(folder: Path) -> Finding:
 def _(folder: Path) -> Finding:
     cells = Cells(folder)
     found = [_against_each(cells, dict.fromkeys(GLOBAL_FORMS, local)) for local in LOCAL_FORMS]
-    return Finding([e for one in found for e in one.effects], [note for one in found for note in one.notes])
+    return Finding([e for one in found for e in one.effects], missing=[m for one in found for m in one.missing])
 
 
 @_document_claim("xst-documents-oow-leads")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from replication.bleu import COUNTS
 from replication.claims.finding import Finding, Test
-from replication.claims.scores import bleu, effect, over_seeds
+from replication.claims.scores import Units, bleu, effect, over_seeds
 from replication.reading import read_table
 from replication.timing.repeats import note_of, repeats
 
@@ -38,7 +38,7 @@ def _times_as_fast(column: str, rival: str, folder: Path) -> Finding:
 def _bleu(folder: Path) -> Finding:
     """Top-k's BLEU above that of every other sparse attention, in each of its implementations.
 
-    Its interval is over sentences, of which a stored run need not have kept the counts.
+    One model is trained with each, so sentences alone decide nothing.
     """
     found = _table(folder)["bleu"]
     if (folder / "sentences.parquet").exists():
@@ -47,7 +47,7 @@ def _bleu(folder: Path) -> Finding:
         )
         scores = {whose: bleu(counts.loc[whose, COUNTS].to_numpy()) for whose in found.index}
         (own,) = (score for (name, _), score in scores.items() if name == "topk")
-        units = f"{counts.index.get_level_values('sentence').nunique()} sentences"
+        units = Units(counts.index.get_level_values("sentence").nunique(), "sentences")
         return Finding(
             [
                 effect(f"top-k - {whose}'s {name}", (own - score)[:, None], "model", units)

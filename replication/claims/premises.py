@@ -1,15 +1,20 @@
-"""When the test of a claim is fair: conditions on what was measured, such as ``gold_sparsity >= 0.75 & bleu >= 30``."""
+"""Premises: conditions under which a run can test a claim, such as ``length >= 512 & bigram_share <= 0.5``.
+
+``config/published/premises.csv`` quotes the source of each and the date on which it was added.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from replication.reading import noted, read_table
 from replication.results import by_budget, over_heads, read_captioning, read_characters, read_forms, read_sweep
+from replication.timing.repeats import repeats
 
 CONDITION = re.compile(r"\s*([a-z_0-9]+)\s*(>=|<=)\s*([0-9.]+)\s*")
 
@@ -22,6 +27,10 @@ class Condition:
 
     def met(self, value: float) -> bool:
         return value >= self.number if self.relation == ">=" else value <= self.number
+
+    def outside(self, value: float) -> str:
+        """Say how far a value is from meeting the condition; nothing if it does."""
+        return "" if self.met(value) else f", {abs(value - self.number):.3g} outside"
 
     def worst(self, values: dict[str, float]) -> str:
         """The corpus whose value is the farthest from meeting it."""
@@ -67,7 +76,9 @@ def judge(text: str, task: str, folder: Path) -> tuple[bool, str]:
         if values:
             worst = condition.worst(values)
             met &= condition.met(values[worst])
-            words.append(f"{said} ({values[worst]:.3g}{f' in {worst}' if worst else ''})")
+            words.append(
+                f"{said} ({values[worst]:.3g}{f' in {worst}' if worst else ''}{condition.outside(values[worst])})"
+            )
         else:
             met = False
             words.append(f"{said} (not known)")
@@ -80,6 +91,34 @@ def configuration(folder: Path) -> dict:
         if (above / "config.yaml").exists():
             return yaml.safe_load(noted(above / "config.yaml").read_text(encoding="utf-8"))
     raise FileNotFoundError(f"{folder}: no config.yaml above")
+
+
+#: Sources whose text or pictures this repository generates: no evidence about the papers' claims.
+GENERATED = {"grammar", "scenes"}
+
+
+def data(task: str, folder: Path) -> str:
+    """Return ``generated`` if any corpus of a task is written or drawn here, or else ``real``.
+
+    Empty for a task without data, or without a configuration.
+    """
+    try:
+        section = configuration(folder)
+        for key in task.split("/"):
+            section = section[key]
+    except (FileNotFoundError, KeyError):
+        return ""
+    sources = set(_sources(section))
+    return "" if not sources else "generated" if sources & GENERATED else "real"
+
+
+def _sources(section: object) -> Iterator[str]:
+    """Yield every corpus' source below a section of the configuration."""
+    if isinstance(section, dict):
+        if isinstance(section.get("source"), str):
+            yield section["source"]
+        for value in section.values():
+            yield from _sources(value)
 
 
 def _setting(*keys: str) -> Callable[[Path], dict[str, float]]:
@@ -134,6 +173,23 @@ def _speed(column: str, folder: Path) -> dict[str, float]:
     return {"": float(table.loc["softmax", column])}
 
 
+def _softmax_lead(column: str, rival: str, folder: Path) -> dict[str, float]:
+    """Return how many times as fast softmax is as the rival's faster implementation: top-k can hardly be faster."""
+    speeds = read_table(folder / "speed.csv").set_index(["contender", "implementation"])[column].map(repeats)
+    (softmax,) = speeds.loc["softmax"]
+    return {"": float(min(np.mean(softmax / other) for other in speeds.loc[rival]))}
+
+
+def _initial_span(folder: Path) -> dict[str, float]:
+    """Return the share of the longest span at which adaptive spans begin."""
+    return {"": float(configuration(folder)["char_lm"]["models"]["adaptive-span"].get("initial_span", 0.0))}
+
+
+def _global_keys(folder: Path) -> float:
+    """Return how many global tokens every query attends to, whatever a method predicts."""
+    return {"none": 0.0, "first": 1.0, "first_last": 2.0}[read_sweep(folder)["global_tokens"].iloc[0]]
+
+
 def _caption_lift(folder: Path) -> dict[str, float]:
     """How many times better softmax's captions are for their own images than for others: 1 of a model that sees nothing."""
     softmax = read_captioning(folder, "captions.parquet").query("model == 'softmax'")
@@ -149,16 +205,18 @@ MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
         "layers": _setting("masked_lm", "layers"),
         "coreference_lift": _coreference_lift,
         "auxiliaries": _auxiliaries,
+        "global_keys": lambda folder: {"": _global_keys(folder)},
     },
     "translation": {
         "gold_sparsity": _per_corpus("*-*", _gold_sparsity),
         "bleu": _per_corpus("*-*", lambda folder: float(read_table(folder / "bleu.csv")["bleu"].item())),
         "decoder_layers": _setting("translation", "architecture", "decoder_layers"),
+        "global_keys": _per_corpus("*-*", _global_keys),
     },
     "char_lm": {
         "characters": partial(_characters, None, "characters"),
-        "longest_span": partial(_characters, "adaptive-span", "memory_length"),
         "span": partial(_characters, "adaptive-span", "attended_positions"),
+        "initial_span": _initial_span,
         "recurrent_positions": partial(_characters, "transformer-xl", "attended_positions"),
     },
     "forms/sentences": {
@@ -166,7 +224,13 @@ MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
         "decoder_layers": _setting("forms", "sentences", "architecture", "decoder_layers"),
     },
     "forms/documents": {"bleu": _per_corpus("*-*", _best_bleu)},
-    "normalizer_speed": {"bleu": partial(_speed, "bleu"), "decoded_tokens": partial(_speed, "decoded_tokens")},
+    "normalizer_speed": {
+        "bleu": partial(_speed, "bleu"),
+        "decoded_tokens": partial(_speed, "decoded_tokens"),
+        "softmax_by_sparsemax": partial(_softmax_lead, "decode_repeats", "sparsemax"),
+        "softmax_by_entmax_alpha": partial(_softmax_lead, "decode_repeats", "entmax_alpha"),
+        "softmax_by_sparsemax_training": partial(_softmax_lead, "train_repeats", "sparsemax"),
+    },
     "factorised": {},
     "patterns/images": {},
     "patterns/text": {},

@@ -1,21 +1,32 @@
 """The papers' printed tables as a run's tables: the ledger judges the papers' own numbers by the rules that judge ours."""
 
-import math
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
+from replication.claims import judge
 from replication.claims.char_lm import PRINTED as BITS
-from replication.claims.masked_lm import GOLD_SPARSITY, PERPLEXITY
-from replication.claims.translation import PRINTED as BLEU
 from replication.storage import replacing, write_table
 
-#: Claims that a printed table contradicts, and how.
+#: Claims that the paper's own printed table contradicts, and how.
 CONTRADICTIONS = {
-    "est-top-8-beats-full": "Table 1 of Extremely Sparse Transformer, En-Ro: 33.61 with k = 8, 33.73 with full attention",
-    "est-k-8-is-best": "Table 1 of Extremely Sparse Transformer, En-Ro: 33.99 with k = 16, 33.86 with k = 4",
     "clm-top-8-better-at-equal-span": "Table 4: at a span of 193 softmax has 1.33 bits, Top-8 1.10, which is 17 % less",
+}
+#: Claims that another paper's printed table contradicts, and how.
+BETWEEN_PAPERS = {
+    "est-top-8-beats-full": "Table 1 of Extremely Sparse Transformer, WMT16 En-Ro: 33.61 with k = 8, 33.73 with full attention",
+    "est-k-8-is-best": "Table 1 of Extremely Sparse Transformer, WMT16 En-Ro: 33.61 with k = 8, 33.99 with k = 16",
+}
+#: Claims that would compare a printed number with itself, or that are arithmetic: a paper cannot confirm them.
+CIRCULAR = {
+    "mlm-gold-sparsity",
+    "mlm-perplexity",
+    "mlm-distance-saves",
+    "mt-bleu-en-de",
+    "mt-bleu-en-fr",
+    "clm-bits-enwik8",
+    "clm-bits-text8",
 }
 #: Data sets of the printed tables as language pairs; which one the documents are in does not matter.
 PAIRS = {"IWSLT17 Fr-En": "fr-en", "WMT16 En-Ro": "en-ro", "TED": "ted-en-de", "News": "news-en-de"}
@@ -30,58 +41,47 @@ MODELS = {
 SPANS = {"Adaptive span": "adaptive-span", "+Top-32": "adaptive-span-top-32", "+Top-8": "adaptive-span-top-8"}
 #: Characters of the test texts, and the longest span.
 CHARACTERS, LONGEST_SPAN = 5_000_000, 8192
-#: What the papers say of their models where a premise or an effect asks for it.
-CONFIGURATION = {
-    "profile": "papers",
-    "masked_lm": {
-        "length": 512,
-        "layers": 12,
-        "model": {"hidden_size": 768, "num_attention_heads": 12},
-        "projection": {"dimension": 4},
-    },
-    "translation": {"architecture": {"decoder_layers": 6}},
-}
+#: What the papers say of their models where a premise asks for it: adaptive spans begin at zero.
+CONFIGURATION = {"profile": "papers", "char_lm": {"models": {"adaptive-span": {"initial_span": 0.0}}}}
 
 
-def write(published: Path, folder: Path) -> None:
-    """Write the tables of ``config/published`` into a folder, where the workflow would have put them."""
-    for name, table in tables(published).items():
+def ledger_of_papers(claims: pd.DataFrame, published: Path, folder: Path) -> pd.DataFrame:
+    """Test each paper's claims on its own printed tables, which are written into ``folder``.
+
+    What another paper prints is named beside a claim and does not decide it.
+    """
+    stated = claims.fillna({"unit": "", "premise": "", "band": ""})
+    for paper in claims["paper"].unique():
+        write(tables(published, paper), folder / paper)
+    (folder / "nothing").mkdir()
+    rows = []
+    for claim in stated.to_dict("records"):
+        circular = claim["id"] in CIRCULAR
+        row = judge(claim, folder / ("nothing" if circular else claim["paper"]), printed=True)
+        rows.append(row | ({"numbers": "would compare a printed number with itself"} if circular else {}))
+    table = pd.DataFrame(rows)
+    for claim, words in BETWEEN_PAPERS.items():
+        table.loc[table["id"] == claim, "numbers"] += f"; contradicted by {words}"
+    return table
+
+
+def write(printed: dict[str, pd.DataFrame], folder: Path) -> None:
+    """Write printed tables into a folder, where the workflow would have put them."""
+    for name, table in printed.items():
         # What a paper does not print is empty.
         write_table(folder / name, table, may_be_empty=list(table.columns))
+    folder.mkdir(exist_ok=True)
     with replacing(folder / "config.yaml") as temporary:
         temporary.write_text(yaml.safe_dump(CONFIGURATION, sort_keys=False), encoding="utf-8")
 
 
-def tables(published: Path) -> dict[str, pd.DataFrame]:
-    """By path below a folder of results."""
-    return _masked_lm() | _translation() | _forms(published) | _characters(published)
-
-
-def _masked_lm() -> dict[str, pd.DataFrame]:
-    sweep = {
-        "seed": 0,
-        "method": "full",
-        "setting": "{}",
-        "window": 0,
-        "recall": 1.0,
-        "sparsity": 0.0,
-        "precision": None,
-    }
-    sweep |= {"exact": 1.0, "empty_rows": 0.0, "gold_sparsity": GOLD_SPARSITY}
-    replaced = {"seed": 0, "method": "full", "setting": "{}", "window": 0, "nats": math.log(PERPLEXITY)}
-    replaced |= {"perplexity": PERPLEXITY}
-    return {
-        "masked_lm/sweep/seeds.csv": pd.DataFrame([sweep]),
-        "masked_lm/replaced/seeds.csv": pd.DataFrame([replaced]),
-    }
-
-
-def _translation() -> dict[str, pd.DataFrame]:
-    sentences = {"en-de": 1080, "en-fr": 1210}
-    return {
-        f"translation/{pair}/bleu.csv": pd.DataFrame([{"sentences": sentences[pair], "bleu": value}])
-        for pair, value in BLEU.items()
-    }
+def tables(published: Path, paper: str) -> dict[str, pd.DataFrame]:
+    """Return a paper's printed tables by path below a folder of results; none of a paper that prints no table we judge."""
+    if paper == "Extremely Sparse Transformer":
+        return _forms(published) | _characters(published)
+    if paper == "Explicit Sparse Transformer":
+        return _translation(published)
+    return {}
 
 
 def _forms(published: Path) -> dict[str, pd.DataFrame]:
@@ -94,6 +94,11 @@ def _forms(published: Path) -> dict[str, pd.DataFrame]:
             of_form = rows.assign(form=rows["method"], tested_with=rows["method"], seed=0)
             at = f"forms/{unit}/{PAIRS[dataset]}/every_seed/measured.csv"
             found[at] = of_form.drop(columns=["dataset", "method"]).reset_index(drop=True)
+    return found
+
+
+def _translation(published: Path) -> dict[str, pd.DataFrame]:
+    found = {}
     for row in pd.read_csv(published / "explicit_sparse_translation.csv").itertuples():
         both = pd.DataFrame({"budget": [None, 8], "bleu": [row.full, row.top_8], "form": ["Full", "Top-k"]})
         found[f"forms/sentences/{row.pair}/every_seed/measured.csv"] = both.assign(tested_with=both["form"], seed=0)

@@ -10,7 +10,7 @@ import pandas as pd
 from replication.claims.curves import Curves, curves, leads
 from replication.claims.finding import Finding, Test, registering
 from replication.claims.premises import configuration
-from replication.claims.scores import counted, effect, resampling
+from replication.claims.scores import Units, counted, effect, resampling
 from replication.results import read_rules, read_sparsified
 
 DISTANCE, KMEANS, V2 = "sparsefinder-distance", "sparsefinder-kmeans", "sparsefinder-v2"
@@ -29,7 +29,7 @@ class Points:
 
     table: pd.DataFrame
     measures: dict[str, np.ndarray]
-    units: str
+    units: Units
 
 
 def points_of(measured: pd.DataFrame) -> Points:
@@ -39,7 +39,7 @@ def points_of(measured: pd.DataFrame) -> Points:
     units = of_sequences["recall"].shape[1]
     weights = resampling(units) / units
     measures = {name: weights @ of_sequences[name].to_numpy().T for name in ("recall", "sparsity", "drift")}
-    return Points(of_sequences.index.to_frame(index=False), measures, f"{units} sequences")
+    return Points(of_sequences.index.to_frame(index=False), measures, Units(units, "sequences"))
 
 
 def sparsity_at(recall: np.ndarray, sparsity: np.ndarray, target: float) -> float:
@@ -80,31 +80,31 @@ def _leads_at_target(folder: Path, leader: str, rivals: list[str]) -> Finding:
     """How much more the leader leaves out at the target, against each rival."""
     points = points_of(read_rules(folder))
     own = sparsities_at(points, leader, TARGET)
-    effects, notes = [], []
+    effects, missing = [], []
     for rival in rivals:
         other = sparsities_at(points, rival, TARGET)
         if not np.isfinite(own[0]).all() or not np.isfinite(other[0]).all():
-            notes.append(f"{leader} and {rival} do not both reach a recall of {TARGET}")
+            missing.append(f"{leader} and {rival} do not both reach a recall of {TARGET}")
         else:
             apart = own - (other if other.shape[1] == own.shape[1] else other.mean(axis=1, keepdims=True))
             what = f"{leader} ({own[0].mean():.1f}) - {rival} ({other[0].mean():.1f})"
             effects.append(effect(what, apart, "student seed", points.units))
-    return Finding(effects, notes)
+    return Finding(effects, missing=missing)
 
 
 def drift_curves(folder: Path) -> Curves:
     """In per cent of the output's length, below zero."""
     points = points_of(read_rules(folder))
     table = points.table.assign(sparsity=points.measures["sparsity"][0])
-    drawn = curves(table, -100 * points.measures["drift"], points.units)
+    drawn = curves(table, -100 * points.measures["drift"], np.nan, points.units)
     seeds = max(front.shape[1] for front in drawn.fronts.values())
     # Rules that no seed changes have one front, which stands against each seed of the others.
     fronts = {name: np.repeat(front, seeds // front.shape[1], axis=1) for name, front in drawn.fronts.items()}
-    return Curves(fronts, drawn.units)
+    return Curves(fronts, np.nan, drawn.units)
 
 
 def _drifts_least(leader: str, rivals: list[str], folder: Path) -> Finding:
-    return leads(drift_curves(folder), [leader], rivals)
+    return leads(drift_curves(folder), [leader], rivals, band=None)
 
 
 _claim("retrofit-distance-drifts-least")(partial(_drifts_least, DISTANCE, [KMEANS, V2, *RIVALS]))

@@ -16,12 +16,9 @@ def printed(
 
     import pandas as pd
 
-    from replication.claims import ledger
-    from replication.claims.printed import write
+    from replication.claims.printed import ledger_of_papers
     from replication.storage import write_table
 
     with tempfile.TemporaryDirectory() as folder:
-        write(published, Path(folder))
-        write_table(
-            output, ledger(pd.read_csv(published / "claims.csv"), Path(folder), printed=True), may_be_empty=["effect"]
-        )
+        table = ledger_of_papers(pd.read_csv(published / "claims.csv"), published, Path(folder))
+    write_table(output, table, may_be_empty=["effect"])

@@ -1,0 +1,64 @@
+"""Settings of predictors: which ones are the papers', and in which direction each makes a graph sparser."""
+
+import json
+
+import pandas as pd
+
+#: What makes a graph sparser, by the argument's name.
+DIRECTIONS = {
+    "threshold": "a smaller",
+    "bins": "a larger",
+    "clusters": "a larger",
+    "buckets": "a larger",
+    "top_k": "a smaller",
+    "rounds": "a smaller",
+    "global_count": "a smaller",
+    "random_keys": "a smaller",
+}
+
+
+def of_points(points: pd.DataFrame) -> pd.DataFrame:
+    """Return the settings of points as columns, with their index; NaN where a method has no such argument."""
+    return pd.DataFrame([json.loads(setting) for setting in points["setting"]], index=points.index, dtype=object)
+
+
+def papers_own(points: pd.DataFrame) -> pd.DataFrame:
+    """Return points of variants that the papers compare: Reformer with one hashing round, k-means with k = 1 or 2.
+
+    The paper describes one bucket for each token and states no number of rounds; its code has four as an option. It states no
+    k either; its scripts compare 1 and 2.
+    """
+    settings = of_points(points)
+    kept = pd.Series(True, index=points.index)
+    for argument, values in (("rounds", [1]), ("top_k", [1, 2])):
+        if argument in settings:
+            kept &= settings[argument].isna() | settings[argument].isin(values)
+    return points[kept]
+
+
+def single(points: pd.DataFrame) -> pd.DataFrame:
+    """Return points that assign each token to one bucket: one centroid, and one hashing round."""
+    settings = of_points(points)
+    kept = pd.Series(True, index=points.index)
+    for argument in {"top_k", "rounds"} & set(settings):
+        kept &= settings[argument].isna() | (settings[argument] == 1)
+    return points[kept]
+
+
+def described(points: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
+    """Return by method the values of each argument, in rising order."""
+    settings = of_points(points)
+    return {
+        method: {name: sorted(set(rows[name].dropna())) for name in rows if rows[name].notna().any()}
+        for method, rows in settings.groupby(points["method"], sort=False)
+    }
+
+
+def sparser(settings: dict[str, list[float]]) -> str:
+    """Say which settings would give a sparser graph than these: ``a larger bins than 64, a smaller window``."""
+    ends = [
+        f"{direction} {name} than {(min if direction == 'a smaller' else max)(settings[name]):g}"
+        for name, direction in DIRECTIONS.items()
+        if name in settings
+    ]
+    return ", ".join([*ends, "a smaller window"])
