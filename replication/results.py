@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from replication.reading import read_table
 from sparselib import pareto_front
@@ -268,38 +267,6 @@ def front(points: pd.DataFrame, score: str) -> pd.DataFrame:
         for _, group in points.groupby("method", sort=False)
     ]
     return pd.concat(kept).sort_values(["method", "sparsity"], kind="stable")
-
-
-def hypervolume(sparsity: ArrayLike, score: ArrayLike, reference: tuple[float, float] = (0.0, 0.0)) -> float:
-    """Area above ``reference`` (sparsity, score) that points ``[N]``, ``[N]`` dominate.
-
-    A point below the reference in either adds nothing.
-
-    Raises
-    ------
-    ValueError
-        As :func:`sparselib.pareto_front` does.
-    """
-    front = pareto_front(sparsity, score)
-    width, height = (
-        np.maximum(np.asarray(x, float)[front] - at, 0) for x, at in zip((sparsity, score), reference, strict=True)
-    )
-    return float(np.sum(np.diff(width, prepend=0) * height))
-
-
-def hypervolumes(points: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Area under each method's Pareto front, per seed: a row per seed and method, ``hypervolume``.
-
-    The reference point is sparsity 0 and the worst score of all methods and seeds: a common one, so areas compare. For
-    recall it is (0, 0).
-    """
-    worst = 0.0 if score == "recall" else float(points[score].min())
-    rows = [
-        {"seed": seed, "method": method, "hypervolume": hypervolume(
-            group["sparsity"].to_numpy(), group[score].to_numpy(), reference=(0.0, worst))}
-        for (seed, method), group in points.groupby(["seed", "method"], sort=False)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
 
 
 def nearest(values: Iterable[int], wanted: int) -> int:

@@ -11,8 +11,11 @@ def ending(results: Path, since: float) -> str:
     if not page.exists() or page.stat().st_mtime < since:
         return ""
     with open(ledger, encoding="utf-8", newline="") as file:
-        counts = Counter(row["verdict"] for row in csv.DictReader(file))
+        rows = list(csv.DictReader(file))
+    counts = Counter(row["verdict"] for row in rows)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    if generated := sum(row["data"] == "generated" for row in rows):
+        verdicts += f"; {generated} on generated text or pictures, a demonstration"
     places = {
         "report": page,
         "figures": f"{results}/figures/",

@@ -107,7 +107,8 @@ def _judged(claim: dict[str, object], task: str, results: Path, printed: bool) -
     if deciding is None or (finding.missing and verdict != FAILS):
         words = [*finding.missing, *(f"{effect.what}: {in_words(effect)}" for effect in finding.effects)]
         words = "; ".join([*words, *finding.notes])
-        return blank | {"numbers": words, "data": premises.data(task, folder)} if words else blank
+        change = "; ".join(finding.missing)
+        return blank | {"numbers": words, "change": change, "data": premises.data(task, folder)} if words else blank
     met, premise = premises.judge(claim["premise"], task, folder)
     return {
         "premise": premise,

@@ -106,6 +106,25 @@ def alike(compared: Curves, methods: list[str], reference: str, band: Band) -> F
     return _against(compared, methods, [reference], band, _distance)
 
 
+def above(compared: Curves, reference: str, band: Band) -> pd.DataFrame:
+    """Return how far each method is above the reference in the band, as the ledger compares them.
+
+    Returns
+    -------
+    DataFrame
+        By method: ``mean`` and standard deviation ``std`` over seeds, and the sparsities ``from``, ``to`` that both reach. A
+        method that reaches too little of the band has none.
+    """
+    rows = {}
+    for method in compared.fronts:
+        apart, sparsities = compared.difference(method, reference, band)
+        if method != reference and len(sparsities) > 1 and sparsities[-1] - sparsities[0] >= LEAST_RANGE - 1e-9:
+            means = apart[0].mean(axis=-1)
+            rows[method] = {"mean": means.mean(), "std": means.std(ddof=1) if len(means) > 1 else np.nan}
+            rows[method] |= {"from": sparsities[0], "to": sparsities[-1]}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "std", "from", "to"])
+
+
 #: From what is compared, its difference ``[1 + R, seeds, points]`` and the sparsities to an effect.
 Measure = Callable[[str, np.ndarray, np.ndarray, Units | None], Effect]
 
@@ -164,11 +183,12 @@ def _out_of_reach(compared: Curves, method: str, rival: str, band: Band | None) 
     if band is None:
         return f"{method} and {rival} share no range"
     least = min((method, rival), key=compared.reach)
-    begins = compared.gold - band.below
-    wanted = sparser(compared.settings.get(least, {}))
+    reach = compared.reach(least)
+    if not reach:
+        return f"{method} - {rival}: {least} has no two points at which every seed has a score"
     return (
-        f"{method} - {rival}: {least} reaches a sparsity of {compared.reach(least):.3f}, too little of the band from"
-        f" {begins:.3f} (gold {compared.gold:.3f}); settings that would reach it: {wanted}"
+        f"{method} - {rival}: {least} reaches a sparsity of {reach:.3f}, too little of the band, which begins at"
+        f" {compared.gold - band.below:.3f}; settings that would reach it: {sparser(compared.settings.get(least, {}))}"
     )
 
 

@@ -14,25 +14,32 @@ _HALF = 6
 
 
 def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
-    """A row per claim in the order of ``claims``: what the figures of the ledger mean, ready to be read.
+    """Return a run's ledger, ready to be read, in the order of ``claims``.
 
     Parameters
     ----------
-    claims : config/published/claims.csv
-    run : a ledger of :func:`replication.claims.runs.ledgers`
+    claims : DataFrame
+        ``config/published/claims.csv``.
+    run : DataFrame
+        A ledger of :func:`replication.claims.runs.ledgers`.
 
     Returns
     -------
-    ``number, id, paper, statement, notebook``, ``needed`` (what the effect has to be), ``measure`` (of what it is),
-    ``verdict``, ``effect`` (with unit and interval), ``n``, ``premise`` (what of it is not met), ``place`` (:func:`places`)
+    DataFrame
+        A row per claim: ``number, id, paper, statement, kind, notebook``; ``needed``, what the effect has to be, and
+        ``measure``; ``verdict``; ``effect`` with unit and interval; ``n``, the sparsities compared and what the interval varies
+        over; ``premise``, the conditions not met; ``change``, what would change the verdict; ``data``; ``place``
+        (:func:`places`).
     """
     table = known(claims, run)
-    rows = claims[["id", "paper", "statement", "notebook"]].assign(
+    rows = claims[["id", "paper", "statement", "kind", "notebook"]].assign(
         number=range(1, len(claims) + 1),
         measure=claims["effect"],
         needed=[needed(row) for _, row in claims.iterrows()],
         verdict=table["verdict"].to_numpy(),
-        n=table["n"].fillna("").to_numpy(),
+        n=[over(row) for row in table.itertuples()],
+        change=table["change"].to_numpy(),
+        data=table["data"].to_numpy(),
         premise=["; ".join(unmet(text)) for text in table["premise"].fillna("")],
     )
     judged = list(zip(claims.itertuples(), table.itertuples(), strict=True))
@@ -41,8 +48,13 @@ def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
+def over(row: object) -> str:
+    """Return the sparsities that were compared, and what the interval varies over."""
+    return "; ".join(filter(None, [row.where, row.n]))
+
+
 def needed(row: pd.Series) -> str:
-    """What the effect has to be for a claim to hold."""
+    """Return what the effect has to be for a claim to hold."""
     sign = {"<=": "at most", ">=": "at least"}[row["relation"]]
     return f"{sign} {float(row['threshold']):g} {row['unit']}".strip()
 
@@ -108,11 +120,15 @@ def markdown(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], shown: str) ->
             "#": table["number"],
             "claim": [f"[{row.statement}]({row.notebook}.ipynb)" for row in table.itertuples()],
             "the effect has to be": [f"{row.needed}: {row.measure}" for row in table.itertuples()],
-            shown: [f"{SIGNS[verdict]} {verdict}" for verdict in table["verdict"]],
+            shown: [
+                f"{SIGNS[row.verdict]} {row.verdict}" + (" (demonstration)" if demonstrates(row) else "")
+                for row in table.itertuples()
+            ],
             "effect (95 %)": table["effect"],
             "for it is right": [f"`{bar(place)}`" if place else "" for place in table["place"]],
             "over": table["n"],
             "premise not met": table["premise"],
+            "what would change it": table["change"],
         }
     )
     for name, run in runs.items():
@@ -122,6 +138,11 @@ def markdown(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], shown: str) ->
     parts = [f"## {paper}\n\n" + cells[papers == paper].to_markdown(index=False, disable_numparse=True)
              for paper in dict.fromkeys(papers)]  # fmt: skip
     return "\n\n".join(parts)
+
+
+def demonstrates(row: object) -> bool:
+    """Whether a verdict comes from generated text or pictures, and so is no evidence."""
+    return row.data == "generated" and row.verdict != UNTESTED
 
 
 def brief(row: object) -> str:

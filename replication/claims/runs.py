@@ -26,11 +26,15 @@ def known(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
     """A run's ledger in the order of the claims; those that it does not know, as an old run may not, are untested."""
     table = run.set_index("id").reindex(claims["id"]).reset_index()
     return table.fillna(
-        {"verdict": UNTESTED, "interval": ""} | {name: "" for name in ("n", "premise") if name in table}
+        {"verdict": UNTESTED, "interval": ""}
+        | {name: "" for name in ("n", "premise", "where", "change", "data") if name in table}
     )
 
 
 def counts(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """How many claims of each run have which verdict."""
-    found = pd.DataFrame({name: run["verdict"].value_counts() for name, run in runs.items()})
-    return found.fillna(0).astype(int).T
+    """Return how many claims of each run have which verdict; those on generated data have a column of their own."""
+    found = {}
+    for name, run in runs.items():
+        generated = (run["data"] == "generated") & (run["verdict"] != UNTESTED)
+        found[name] = run.loc[~generated, "verdict"].value_counts().to_dict() | {"demonstration": generated.sum()}
+    return pd.DataFrame(found).fillna(0).astype(int).T

@@ -4,16 +4,16 @@ import json
 
 import pandas as pd
 
-#: What makes a graph sparser, by the argument's name.
+#: The direction in which each argument makes a graph sparser, and where it ends.
 DIRECTIONS = {
-    "threshold": "a smaller",
-    "bins": "a larger",
-    "clusters": "a larger",
-    "buckets": "a larger",
-    "top_k": "a smaller",
-    "rounds": "a smaller",
-    "global_count": "a smaller",
-    "random_keys": "a smaller",
+    "threshold": ("below", 0.0),
+    "bins": ("above", None),
+    "clusters": ("above", None),
+    "buckets": ("above", None),
+    "top_k": ("below", 1.0),
+    "rounds": ("below", 1.0),
+    "global_count": ("below", 0.0),
+    "random_keys": ("below", 0.0),
 }
 
 
@@ -55,10 +55,15 @@ def described(points: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
 
 
 def sparser(settings: dict[str, list[float]]) -> str:
-    """Say which settings would give a sparser graph than these: ``a larger bins than 64, a smaller window``."""
-    ends = [
-        f"{direction} {name} than {(min if direction == 'a smaller' else max)(settings[name]):g}"
-        for name, direction in DIRECTIONS.items()
-        if name in settings
-    ]
-    return ", ".join([*ends, "a smaller window"])
+    """Say which settings would give a sparser graph than these: ``bins above 64, smaller windows``.
+
+    >>> sparser({"buckets": [2, 64], "rounds": [1]})
+    'buckets above 64, smaller windows'
+    """
+    ends = []
+    for name, (direction, limit) in DIRECTIONS.items():
+        if name in settings:
+            end = (min if direction == "below" else max)(settings[name])
+            if end != limit:
+                ends.append(f"{name} {direction} {end:g}")
+    return ", ".join([*ends, "smaller windows"])

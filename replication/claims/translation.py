@@ -165,7 +165,7 @@ def _(folder: Path) -> Finding:
             effects.append(effect(f"{method}, BLEU lost", np.stack(lost, axis=1), "student seed", units))
         else:
             without.append(f"{method} has no point at sparsity <= {LOW_SPARSITY}")
-    return Finding(effects, missing=without)
+    return Finding(effects, without) if effects else Finding([], missing=without)
 
 
 @_claim("mt-bleu-on-par-at-gold-sparsity")

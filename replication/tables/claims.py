@@ -1,4 +1,8 @@
-"""What the runs in ``reported`` say of the papers' claims, from their ledgers."""
+"""Tables of what the runs in ``reported`` say of the papers' claims, from their ledgers.
+
+Only claims that are findings of a paper count, and only on real data: identities check this implementation, and generated text
+or pictures are a demonstration.
+"""
 
 import pandas as pd
 
@@ -8,11 +12,12 @@ from replication.tables.markers import markdown
 
 VERDICTS = ["holds", "fails", "undecided", "not comparable", "untested"]
 DECIDED = VERDICTS[:3]
-DEMO = "demo"
+#: The run of the default profile, and the papers' own tables.
+DEMO, PAPERS = "demo", "papers"
 
 
 def ledger(run: str) -> pd.DataFrame:
-    """The ledger of a reported run, with the ``measure``, ``unit``, ``relation`` and ``threshold`` of every claim."""
+    """Return the ledger of a reported run, with each claim's ``measure``, ``unit``, ``relation`` and ``threshold``."""
     found = pd.read_csv(ROOT / "reported" / run / "claims.csv", keep_default_na=False)
     published = pd.read_csv(ROOT / "config" / "published" / "claims.csv", keep_default_na=False)
     published = published.rename(columns={"effect": "measure"})
@@ -20,10 +25,50 @@ def ledger(run: str) -> pd.DataFrame:
 
 
 def runs() -> dict[str, pd.DataFrame]:
-    """The ledger of every reported run, the papers' own numbers last; one by rules without a criterion is left out."""
+    """Return the ledger of every reported run, the papers' own numbers last."""
     names = [path.parent.name for path in (ROOT / "reported").glob("*/claims.csv")]
-    found = {name: ledger(name) for name in sorted(names, key=lambda name: (name == "papers", name))}
-    return {name: table for name, table in found.items() if "criterion" in table}
+    return {name: ledger(name) for name in sorted(names, key=lambda name: (name == PAPERS, name))}
+
+
+def evidence() -> dict[str, pd.DataFrame]:
+    """Return of every run the claims that it tests on real data, by id; runs without any are left out."""
+    found = {name: table[table["data"] == "real"].set_index("id") for name, table in runs().items() if name != PAPERS}
+    return {name: table for name, table in found.items() if not table.empty}
+
+
+def outcomes(kind: str = "finding") -> pd.Series:
+    """Return what the runs on real data say of each claim together, by id.
+
+    ``holds`` or ``fails`` if every run that tests it says so, ``differs`` if they do not agree, ``undecided`` if all are, or
+    ``no verdict``.
+    """
+    everything = pd.concat(evidence().values())
+    judged = everything[everything["verdict"].isin(DECIDED)]
+    said = judged.groupby(level=0)["verdict"].agg(lambda found: found.iloc[0] if found.nunique() == 1 else "differs")
+    claims = ledger(DEMO)
+    return said.reindex(claims.loc[claims["kind"] == kind, "id"]).fillna("no verdict")
+
+
+#: What :func:`outcomes` says, in words.
+SAID = {
+    "holds": "hold in every run that tests them",
+    "fails": "fail in every run that tests them",
+    "differs": "differ between runs",
+    "undecided": "are undecided",
+    "no verdict": "have no verdict",
+}
+
+
+def verdicts() -> str:
+    """Count claims, not claims times runs."""
+    found = outcomes()
+    counts = ", ".join(f"{(found == outcome).sum()} {words}" for outcome, words in SAID.items())
+    own, identities = outcomes("ours"), outcomes("identity")
+    return (
+        f"**{len(found)} findings of the papers, tested on real data in {len(evidence())} runs:** {counts}."
+        f" Not counted: {len(own)} claims of this repository, {len(identities)} identities that check the implementation, and"
+        " everything measured on generated text or pictures, which is a demonstration."
+    )
 
 
 #: The claims of the papers that a reader asks for first.
@@ -32,8 +77,8 @@ MAIN = (
     "mlm-recall-kmeans-second",
     "mlm-perplexity-distance-first",
     "blocks-two-beat-22-of-bigbird",
-    "blocks-two-beat-22-of-bigbird-with-entmax",
     "blocks-faster-than-full-entmax",
+    "mt-recall-sparsefinder-dominates",
     "mt-bleu-on-par-at-gold-sparsity",
     "est-top-8-beats-full",
     "xst-top-k-leads",
@@ -41,79 +86,72 @@ MAIN = (
 )
 
 
-def verdicts() -> str:
-    """How many claims have a verdict, and how many verdicts there are of each kind on real text and on the embedded corpus."""
-    ledgers = runs()
-    real = {name: table for name, table in ledgers.items() if name not in (DEMO, "papers")}
-    everywhere = pd.concat([*real.values(), ledgers[DEMO]])
-    decided = everywhere[everywhere["verdict"].isin(DECIDED)]["id"].nunique()
-    told = {
-        f"On real text, counted in each of {len(real)} runs": pd.concat(real),
-        "On the embedded corpus, which `make results` runs": ledgers[DEMO],
-    }
-    lines = []
-    for where, table in told.items():
-        number = table[table["verdict"].isin(DECIDED)]["verdict"].value_counts()
-        lines.append(f"{where}, {', '.join(f'{number.get(verdict, 0)} {said}' for verdict, said in SAID.items())}.")
-    return (
-        f"**{len(ledgers[DEMO])} claims, of which {decided} have a verdict in some run.** {' '.join(lines)}"
-        " The rest is not comparable, or not measured there."
-    )
-
-
-#: Verdicts of several claims.
-SAID = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
-
-
 def main() -> str:
-    """The main claims, on real text and on the embedded corpus: verdict and effect."""
-    ledgers = {name: table.set_index("id") for name, table in runs().items() if name != "papers"}
-    demo = ledgers.pop(DEMO)
+    """Return the main claims on real data: what all runs say together, and verdict and effect in each."""
+    known, together = evidence(), outcomes()
+    statements = ledger(DEMO).set_index("id")
     rows = []
     for claim in MAIN:
-        judged = {name: table.loc[claim] for name, table in ledgers.items() if claim in table.index}
+        judged = {name: table.loc[claim] for name, table in known.items() if claim in table.index}
         # Where it is decided, or else where something can be said of it.
         told = [name for name, row in judged.items() if row["verdict"] in DECIDED] or [
             name for name, row in judged.items() if row["verdict"] != "untested"
         ][:1]
         shown = "; ".join(f"{verdict(judged[name])} ([{name}](reported/{name}))" for name in told)
-        rows.append([demo.loc[claim, "statement"], shown, verdict(demo.loc[claim]), needed(demo.loc[claim])])
-    return markdown(["claim", "on real text", "on the embedded corpus", "the effect has to be"], rows)
+        rows.append([statements.loc[claim, "statement"], together[claim], shown, needed(statements.loc[claim])])
+    return markdown(
+        ["claim", "together", "on real text: verdict, effect (95 % interval)", "the effect has to be"], rows
+    )
 
 
 def counts() -> str:
-    """How many claims of each run have which verdict."""
+    """Return how many findings each run on real data gives which verdict, and the papers' own tables."""
     rows = []
-    for name, table in runs().items():
-        number = table["verdict"].value_counts()
-        what = "the papers' own tables" if name == "papers" else name
-        rows.append([f"[{what}]({name})", *(str(number.get(verdict, 0)) for verdict in VERDICTS)])
-    return markdown(["run", *DECIDED, "not comparable", "not measured there"], rows)
+    for name, table in [*evidence().items(), (PAPERS, runs()[PAPERS].set_index("id"))]:
+        number = table.loc[table["kind"] == "finding", "verdict"].value_counts()
+        what = "the papers' own tables" if name == PAPERS else name
+        rows.append([f"[{what}]({name})", *(str(number.get(verdict, 0)) for verdict in VERDICTS[:-1])])
+    return markdown(["run", *VERDICTS[:-1]], rows)
 
 
-def decided(of: tuple[str, ...], prefixes: tuple[str, ...]) -> str:
-    """Claims that one of these runs, or the demo's stored one, decides: a column each, and what the effect has to be."""
-    ledgers = runs()
-    shown = {name: ledgers[name].set_index("id") for name in (*of, DEMO) if name in ledgers}
+def demonstration() -> str:
+    """Return what the default profile says on generated text and pictures."""
     rows = []
-    for claim in shown[of[0]].itertuples():
-        cells = {name: table.loc[claim.Index] for name, table in shown.items()}
-        if claim.Index.startswith(prefixes) and any(row["verdict"] in DECIDED for row in cells.values()):
-            rows.append([claim.statement, *(verdict(row) for row in cells.values()), needed(cells[of[0]])])
-    return markdown(["claim", *(f"{name}: effect (95 % interval)" for name in shown), "the effect has to be"], rows)
-
-
-def judged(run: str, prefixes: tuple[str, ...]) -> str:
-    """Every claim of which a run says something: verdict, effect with its interval, and why others are left open."""
-    rows = []
-    for _, row in ledger(run).iterrows():
-        if row["id"].startswith(prefixes) and row["numbers"] != "not measured here":
-            rows.append([row["statement"], verdict(row), f"{row['measure']}: {needed(row)}", row["n"]])
+    for _, row in ledger(DEMO).iterrows():
+        if row["data"] == "generated" and row["verdict"] != "untested":
+            rows.append([row["statement"], verdict(row), needed(row), over(row)])
     return markdown(["claim", "verdict, effect (95 % interval)", "the effect has to be", "over"], rows)
 
 
+def decided(of: tuple[str, ...], prefixes: tuple[str, ...]) -> str:
+    """Return claims that one of these runs decides: a column each, and what the effect has to be."""
+    shown = {name: table.set_index("id") for name, table in runs().items() if name in of}
+    rows = []
+    for claim in shown[of[0]].itertuples():
+        cells = {name: shown[name].loc[claim.Index] for name in of}
+        if claim.Index.startswith(prefixes) and any(row["verdict"] in DECIDED for row in cells.values()):
+            rows.append([claim.statement, *(verdict(row) for row in cells.values()), needed(cells[of[0]])])
+    return markdown(["claim", *(f"{name}: effect (95 % interval)" for name in of), "the effect has to be"], rows)
+
+
+def judged(run: str, prefixes: tuple[str, ...]) -> str:
+    """Return every claim that a run says something of: verdict, effect with its interval, and what would change it."""
+    rows = []
+    for _, row in ledger(run).iterrows():
+        if row["id"].startswith(prefixes) and row["numbers"] != "not measured here":
+            rows.append([row["statement"], verdict(row), f"{row['measure']}: {needed(row)}", over(row), row["change"]])
+    return markdown(
+        ["claim", "verdict, effect (95 % interval)", "the effect has to be", "over", "what would change it"], rows
+    )
+
+
+def over(row: pd.Series) -> str:
+    """Return the sparsities compared and what the interval varies over."""
+    return "; ".join(filter(None, [row["where"], row["n"]]))
+
+
 def verdict(row: pd.Series) -> str:
-    """Verdict and effect of a line of a ledger, with the interval; the premises not met, or what is missing."""
+    """Return the verdict and effect of a ledger's row, with the interval; premises not met, or what is missing."""
     if row["verdict"] == "untested":
         return f"untested: {row['numbers']}".removesuffix(": ")
     if row["verdict"] == "not comparable":
@@ -122,20 +160,20 @@ def verdict(row: pd.Series) -> str:
 
 
 def masked_lm() -> str:
-    """What Brown decides, at the papers' length, twice, and at a quarter of it."""
+    """Return what Brown decides: at the papers' length, twice, and at a quarter of it."""
     return decided(("brown-512", "brown-512-seed1", "brown"), ("sparse-consistency", "mlm-", "blocks-"))
 
 
 def translation() -> str:
-    """What Darby's verses and Multi30k's short sentences decide."""
+    """Return what Darby's verses and Multi30k's short sentences decide."""
     return decided(("darby", "darby-en-de", "multi30k"), ("mt-",))
 
 
 def forms() -> str:
-    """What the attention forms on Multi30k and Darby's verses decide, and the normalisers on Multi30k."""
+    """Return what attention forms on Multi30k and Darby's verses decide, and normalisers on Multi30k."""
     return decided(("multi30k-forms", "darby-forms", "multi30k-speed"), ("est-", "xst-"))
 
 
 def characters() -> str:
-    """What War and Peace decides."""
+    """Return what War and Peace decides."""
     return decided(("war-and-peace-512",), ("clm-",))

@@ -12,7 +12,6 @@ from replication import results
 from replication.results import (
     at_every_count,
     front,
-    hypervolumes,
     over_heads,
     over_seeds,
     read_block_times,
@@ -99,24 +98,6 @@ def test_front_of_another_score_uses_that_score():
         ["near", -2.0],
         ["near", -3.0],
     ]
-
-
-def test_areas_under_recall_reach_down_to_zero():
-    areas = hypervolumes(made_points(), "recall").set_index(["seed", "method"])["hypervolume"]
-    assert areas.to_dict() == pytest.approx(
-        {(0, "near"): 0.5 * 0.8 + 0.4 * 0.4, (0, "far"): 0.8 * 0.2, (1, "near"): 0.5, (1, "far"): 0.0}
-    )
-
-
-def test_areas_under_other_scores_reach_down_to_the_worst_of_all():
-    points = pd.DataFrame(
-        [(0, "a", 0.5, -2.0), (0, "a", 0.9, -4.0), (0, "b", 0.5, -3.0), (1, "a", 0.5, -2.0), (1, "b", 0.8, -5.0)],
-        columns=["seed", "method", "sparsity", "score"],
-    )
-    areas = hypervolumes(points, "score").set_index(["seed", "method"])["hypervolume"]
-    assert areas.to_dict() == pytest.approx(
-        {(0, "a"): 0.5 * 3 + 0.4 * 1, (0, "b"): 0.5 * 2, (1, "a"): 0.5 * 3, (1, "b"): 0.0}
-    )
 
 
 def test_read_sweep_reads_every_seed(tmp_path):

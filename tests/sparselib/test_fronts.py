@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replication.results import hypervolume
 from sparselib.fronts import pareto_front
 
 points = st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 5)), max_size=25)
@@ -47,27 +46,7 @@ def test_a_perplexity_goes_in_negated():
     assert pareto_front([0.9, 0.5, 0.4], [-4.0, -3.5, -3.6]) == [1, 0]
 
 
-@given(points, st.tuples(st.integers(-1, 3), st.integers(-2, 3)))
-@settings(deadline=None)
-def test_hypervolume_counts_the_unit_cells_under_some_point(chosen, reference):
-    cells = {(x, y) for px, py in chosen for x in range(reference[0], px) for y in range(reference[1], py)}
-    assert hypervolume(*split(chosen), reference) == len(cells)
-
-
-@given(points, points)
-@settings(deadline=None)
-def test_more_points_never_shrink_the_hypervolume(chosen, more):
-    assert hypervolume(*split(chosen + more)) >= hypervolume(*split(chosen))
-
-
-def test_hypervolume_of_one_point_and_of_none():
-    assert hypervolume([0.9], [0.5]) == pytest.approx(0.45)
-    assert hypervolume([0.9], [0.5], reference=(0.8, 0.0)) == pytest.approx(0.05)
-    assert hypervolume([], []) == 0
-
-
-@pytest.mark.parametrize("measure", [pareto_front, hypervolume])
 @pytest.mark.parametrize(("x", "y"), [([1], [1, 2]), ([[1]], [[1]]), ([np.nan], [1]), ([1], [np.inf])])
-def test_points_must_be_finite_and_paired(measure, x, y):
+def test_points_must_be_finite_and_paired(x, y):
     with pytest.raises(ValueError, match="sparsity and score"):
-        measure(x, y)
+        pareto_front(x, y)

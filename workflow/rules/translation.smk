@@ -276,15 +276,21 @@ CLUSTERED = any(
     method["predictor"] == "Clustering"
     for method in config["translation"]["methods"].values()
 )
-for figure, template, told in (
-    ("fig08_heads", "fig08_heads", {"pair": min(PAIRS)}),
-    ("fig09_heads", "fig08_heads", {"pair": max(PAIRS)}),
-    ("fig03_maps", "fig03_maps", {"pair": max(PAIRS), "first": 0, "count": 2}),
-    ("fig11_maps", "fig03_maps", {"pair": min(PAIRS), "first": 0, "count": 4}),
-    ("fig12_maps", "fig03_maps", {"pair": max(PAIRS), "first": 2, "count": 4}),
+# The paper's Figures 8 and 11 show en-de; 3, 9 and 12 show en-fr. Two other pairs take these places in the order of their names.
+# A single pair has only its own figures: the others would repeat it under another pair's name.
+PLACES = {"en-de": min(PAIRS), "en-fr": max(PAIRS)}
+if len(PAIRS) == 1:
+    del PLACES["en-de" if PAIRS == ["en-fr"] else "en-fr"]
+for figure, template, place, told in (
+    ("fig08_heads", "fig08_heads", "en-de", {}),
+    ("fig09_heads", "fig08_heads", "en-fr", {}),
+    ("fig03_maps", "fig03_maps", "en-fr", {"first": 0, "count": 2}),
+    ("fig11_maps", "fig03_maps", "en-de", {"first": 0, "count": 4}),
+    ("fig12_maps", "fig03_maps", "en-fr", {"first": 2, "count": 4}),
 ):
-    if template == "fig03_maps" and not CLUSTERED:
+    if place not in PLACES or (template == "fig03_maps" and not CLUSTERED):
         continue
+    told = {"pair": PLACES[place], **told}
     FIGURES[f"sparsefinder/{figure}"] = OF_PAIR[told["pair"]]
     DRAWN_BY[f"sparsefinder/{figure}"] = f"sparsefinder/{template}"
     TOLD[f"sparsefinder/{figure}"] = {"figure": figure, **told}

@@ -35,6 +35,7 @@ TABLES = {
     "characters": characters.table3,
     "characters-baselines": characters.baselines,
     "claims": claims.counts,
+    "demonstration": claims.demonstration,
     "main-claims": claims.main,
     "verdicts": claims.verdicts,
     "claims-characters": claims.characters,
