@@ -10,7 +10,7 @@ import nbformat
 import pandas as pd
 
 from replication.claims.finding import UNTESTED
-from replication.claims.overview import overview
+from replication.claims.overview import demonstrates, overview
 from replication.claims.runs import known, ledgers
 from replication.storage import provenance
 
@@ -58,6 +58,7 @@ def page(root: Path, profile: str) -> str:
         counts={
             verdict: counts.get(verdict, 0) for verdict in ("holds", "fails", "undecided", "not comparable", UNTESTED)
         },
+        demonstration=sum(demonstrates(row) for row in rows),
         papers=papers,
         pictures=shown,
         # A claim leads to its figure on this page; a browser shows a notebook as text.

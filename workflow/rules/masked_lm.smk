@@ -141,6 +141,7 @@ rule replace:
 
 SWEEPS = measured("masked_lm", "sweep/seed{seed}.parquet")
 REPLACED = measured("masked_lm", "replaced/seed{seed}.csv")
+LOSSES = measured("masked_lm", "replaced/losses_seed{seed}.parquet")
 GRAPHS = [
     *measured("masked_lm", "graphs/{split}/layer{layer}.safetensors"),
     *measured("masked_lm", "projections/seed{seed}"),
@@ -154,12 +155,15 @@ FIGURES["extremely_sparse/fig01_selection"] = SENTENCES
 FIGURES["extremely_sparse/fig02_pipeline"] = SENTENCES
 FIGURES["extremely_sparse/fig03_forms"] = SENTENCES
 FIGURES["sparsefinder/fig01_method"] = SENTENCES
-FIGURES["sparsefinder/fig04_tradeoff"] = SWEEPS + REPLACED
+FIGURES["sparsefinder/fig04_tradeoff"] = [
+    *SWEEPS,
+    *REPLACED,
+    *LOSSES,
+    f"{MASKED_LM}/perplexity.csv",
+]
 FIGURES["sparsefinder/fig10_heads"] = SWEEPS
 TABLES["sparsefinder/tables_masked_lm"] = SWEEPS + GRAPHS + TRAINING
-MEASURED += (
-    SWEEPS + REPLACED + measured("masked_lm", "replaced/losses_seed{seed}.parquet")
-)
+MEASURED += SWEEPS + REPLACED + LOSSES
 MEASURED += [f"{MASKED_LM}/perplexity.csv"]
 
 

@@ -265,11 +265,14 @@ OF_PAIR = {
 # Which pairs there are, a notebook sees from what was measured: so each one waits for all of them.
 EVERY_PAIR = [path for paths in OF_PAIR.values() for path in paths]
 
-FIGURES["sparsefinder/fig02_translation"] = EVERY_PAIR
+OF_SENTENCES = [
+    path
+    for pair in PAIRS
+    for path in measured(f"translation/{pair}", "replaced/sentences_seed{seed}.parquet")
+]
+FIGURES["sparsefinder/fig02_translation"] = EVERY_PAIR + OF_SENTENCES
 TABLES["sparsefinder/tables_translation"] = EVERY_PAIR
-MEASURED += EVERY_PAIR
-for pair in PAIRS:
-    MEASURED += measured(f"translation/{pair}", "replaced/sentences_seed{seed}.parquet")
+MEASURED += EVERY_PAIR + OF_SENTENCES
 
 # Of one pair each: the notebook, and what it is told. Maps are those of k-means.
 CLUSTERED = any(
