@@ -77,59 +77,98 @@ def test_a_verdict_comes_with_what_it_stands_on(line, expected):
     assert claims.verdict(pd.Series({"effect": "1.2345", "premise": premise, **line})) == expected
 
 
-def world(root, demo: str):
-    """Reported runs of two claims: one decided by `real` alone, one by the demo alone."""
+HEADER = "id,statement,kind,premise,verdict,effect,interval,where,n,data,numbers,change\n"
+
+
+def row(claim, verdict, effect="", data="real", kind="finding", premise="", numbers="x"):
+    return f"{claim},{claim[-1].upper()},{kind},{premise},{verdict},{effect},,,3 models,{data},{numbers},more\n"
+
+
+def world(root, **runs: str):
+    """Reported runs of two findings, an identity and a claim of ours, with the rows that are given for each run."""
     (root / "config/published").mkdir(parents=True)
     published = "id,effect,unit,relation,threshold\nmt-a,gain,BLEU,>=,0.0\nmt-b,loss,BLEU,<=,1.0\n"
+    published += "mt-i,equal,,<=,0.0\nmt-o,lead,,>=,0.0\n"
     (root / "config/published/claims.csv").write_text(published)
-    header = "id,statement,criterion,premise,verdict,effect,interval,n,numbers\n"
-    for run, text in {
-        "real": header + "mt-a,A,c,,holds,1.0,,3,\nmt-b,B,c,n >= 9 (2),not comparable,1.0,,3,x\n",
-        "demo": demo or header + "mt-a,A,c,,untested,,,,\nmt-b,B,c,,fails,2.0,,3,\n",
-    }.items():
+    for run, text in runs.items():
         (root / "reported" / run).mkdir(parents=True)
-        (root / "reported" / run / "claims.csv").write_text(text)
+        known = {line.split(",")[0] for line in text.splitlines()}
+        kinds = {"mt-a": "finding", "mt-b": "finding", "mt-i": "identity", "mt-o": "ours"}
+        rest = "".join(
+            row(claim, "untested", data="", kind=kind, numbers="not measured here")
+            for claim, kind in kinds.items()
+            if claim not in known
+        )
+        (root / "reported" / run / "claims.csv").write_text(HEADER + text + rest)
 
 
-def test_claims_that_the_demo_decides_stand_beside_those_of_a_run(tmp_path, monkeypatch):
+def generated(claim, verdict):
+    return row(claim, verdict, 2.0, data="generated")
+
+
+@pytest.mark.parametrize(
+    ("runs", "outcome"),
+    [
+        ({"real": row("mt-a", "holds", 1.0)}, "holds"),
+        ({"real": row("mt-a", "fails", -1.0), "other": row("mt-a", "fails", -2.0)}, "fails"),
+        ({"real": row("mt-a", "holds", 1.0), "other": row("mt-a", "fails", -2.0)}, "differs"),
+        ({"real": row("mt-a", "holds", 1.0), "other": row("mt-a", "undecided", 0.1)}, "differs"),
+        ({"real": row("mt-a", "undecided", 1.0)}, "undecided"),
+        ({"real": row("mt-a", "not comparable", 1.0, premise="n >= 9 (2)")}, "no verdict"),
+        ({"real": row("mt-a", "holds", 1.0), "other": row("mt-a", "not comparable", -2.0)}, "holds"),
+    ],
+)
+def test_runs_together_say_what_every_run_that_tests_a_claim_says(tmp_path, monkeypatch, runs, outcome):
     monkeypatch.setattr(claims, "ROOT", tmp_path)
-    world(tmp_path, demo="")
-    lines = claims.decided(("real",), ("mt-",)).splitlines()[2:]
-    assert lines[0] == "| A | **holds**, 1 | untested | at least 0 BLEU |"
-    assert lines[1] == "| B | not comparable, 1: n >= 9 (2) | **fails**, 2 | at most 1 BLEU |"
+    world(tmp_path, demo=generated("mt-a", "fails"), **runs)
+    assert claims.outcomes().to_dict() == {"mt-a": outcome, "mt-b": "no verdict"}
 
 
-def test_verdicts_of_real_text_and_of_the_demo_are_counted(tmp_path, monkeypatch):
+def test_generated_data_identities_our_claims_and_the_papers_own_tables_count_nowhere(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "ROOT", tmp_path)
-    world(tmp_path, demo="")
-    said = claims.verdicts()
-    assert said.startswith(
-        "**2 claims, of which 2 have a verdict in some run.** On real text, counted in each of 1 runs, 1 hold, 0 fail, 0"
+    own = row("mt-i", "holds", 0.0, kind="identity") + row("mt-o", "holds", 1.0, kind="ours")
+    world(
+        tmp_path,
+        demo=generated("mt-a", "holds") + generated("mt-b", "fails"),
+        papers=row("mt-a", "holds", 1.0, data=""),
+        real=row("mt-b", "fails", 2.0) + own,
+        ours=own,
     )
-    assert "runs, 0 hold, 1 fail, 0 are undecided." in said
+    found = claims.verdicts()
+    assert found.startswith("**2 findings of the papers, tested on real data in 1 runs:** 0 hold in every run")
+    assert "1 fail in every run that tests them, 0 differ between runs, 0 are undecided, 1 have no verdict." in found
+    assert "1 claims of this repository, 1 identities" in found
+    assert claims.counts().splitlines()[2:] == [
+        "| [real](real) | 0 | 1 | 0 | 0 |",
+        "| [the papers' own tables](papers) | 1 | 0 | 0 | 0 |",
+    ]
 
 
-def test_a_main_claim_is_shown_where_it_is_decided(tmp_path, monkeypatch):
+def test_the_demonstration_shows_generated_data_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    world(tmp_path, demo=generated("mt-a", "holds") + row("mt-b", "fails", 2.0))
+    assert claims.demonstration().splitlines()[2:] == ["| A | **holds**, 2 | at least 0 BLEU | 3 models |"]
+
+
+def test_a_table_of_runs_has_a_column_for_each_and_the_claims_that_one_decides(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    comparable = row("mt-b", "not comparable", 1.0, premise="n >= 9 (2)")
+    world(tmp_path, demo=generated("mt-b", "fails"), real=row("mt-a", "holds", 1.0) + comparable, other=comparable)
+    assert claims.decided(("real", "other"), ("mt-",)).splitlines()[2:] == [
+        "| A | **holds**, 1 | untested: not measured here | at least 0 BLEU |"
+    ]
+
+
+def test_a_main_claim_is_shown_on_real_data_where_it_is_decided_or_else_where_least_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "ROOT", tmp_path)
     monkeypatch.setattr(claims, "MAIN", ("mt-b", "mt-a"))
-    world(tmp_path, demo="")
-    (tmp_path / "reported/another").mkdir()
-    header = "id,statement,criterion,premise,verdict,effect,interval,n,numbers\n"
-    (tmp_path / "reported/another/claims.csv").write_text(header + "mt-a,A,c,,untested,,,,\nmt-b,B,c,,untested,,,,\n")
+    comparable = row("mt-b", "not comparable", 1.0, premise="n >= 9 (2)")
+    real = row("mt-a", "holds", 1.0) + comparable
+    world(tmp_path, demo=generated("mt-b", "fails"), real=real, another=row("mt-a", "fails", -3.0))
     assert claims.main().splitlines()[2:] == [
-        "| B | not comparable, 1: n >= 9 (2) ([real](reported/real)) | **fails**, 2 | at most 1 BLEU |",
-        "| A | **holds**, 1 ([real](reported/real)) | untested | at least 0 BLEU |",
+        "| B | no verdict | not comparable, 1: n >= 9 (2) ([real](reported/real)) | at most 1 BLEU |",
+        "| A | differs | **fails**, -3 ([another](reported/another)); **holds**, 1 ([real](reported/real)) | at least 0 BLEU |",
     ]
-    (tmp_path / "reported/another/claims.csv").write_text(header + "mt-a,A,c,,fails,-3.0,,3,\nmt-b,B,c,,untested,,,,\n")
-    (line,) = (line for line in claims.main().splitlines() if line.startswith("| A"))
-    assert line.split(" | ")[1] == "**fails**, -3 ([another](reported/another)); **holds**, 1 ([real](reported/real))"
-
-
-def test_a_ledger_by_other_rules_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "ROOT", tmp_path)
-    world(tmp_path, demo="id,statement,verdict\nmt-a,A,holds\nmt-b,B,holds\n")
-    assert claims.decided(("real",), ("mt-",)).splitlines()[2:] == ["| A | **holds**, 1 | at least 0 BLEU |"]
-    assert claims.counts().splitlines()[2:] == ["| [real](real) | 1 | 0 | 0 | 1 | 0 |"]
 
 
 def test_a_cell_of_table_1_is_the_mean_of_its_seeds_beside_the_published_one():

@@ -128,7 +128,6 @@ def markdown(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], shown: str) ->
             "for it is right": [f"`{bar(place)}`" if place else "" for place in table["place"]],
             "over": table["n"],
             "premise not met": table["premise"],
-            "what would change it": table["change"],
         }
     )
     for name, run in runs.items():

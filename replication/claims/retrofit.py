@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from replication.claims.curves import Curves, curves, leads
-from replication.claims.finding import Finding, Test, registering
+from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.premises import configuration
-from replication.claims.scores import Units, counted, effect, resampling
+from replication.claims.scores import Units, counted, effect, over_units, resampling
 from replication.results import read_rules, read_sparsified
 
 DISTANCE, KMEANS, V2 = "sparsefinder-distance", "sparsefinder-kmeans", "sparsefinder-v2"
@@ -64,6 +64,13 @@ def sparsities_at(points: Points, method: str, target: float | np.ndarray) -> np
         for places in of_method.groupby("seed").groups.values()
     ]
     return 100 * np.array(found).T if found else np.full((len(recall), 1), np.nan)
+
+
+def left_out(method: str, sparsities: np.ndarray, units: Units) -> Effect:
+    """Return a rule's sparsity ``[1 + R, seeds]`` with its interval: over student seeds too, if it has any."""
+    if sparsities.shape[1] == 1:
+        return over_units(method, sparsities[:, 0], units)
+    return effect(method, sparsities, "student seed", units)
 
 
 @_claim("retrofit-distance-leads")

@@ -156,6 +156,13 @@ def effect(
     return Effect(what, float(values[0].mean()), interval(values, units, confidence), n, where, values.shape[1])
 
 
+def over_units(what: str, values: np.ndarray, units: Units) -> Effect:
+    """Return a score ``[1 + R]`` that no seed changes, on one model, with an interval over its units alone."""
+    half = student(units.count - 1, CONFIDENCE) * float(np.nanstd(values[1:], ddof=1))
+    value = float(values[0])
+    return Effect(what, value, (value - half, value + half), f"this model: {units}")
+
+
 def plain(what: str, value: float, n: str) -> Effect:
     """Return the effect of a number that is exact, counted or printed."""
     return Effect(what, float(value), None, n)

@@ -36,6 +36,12 @@ def evidence() -> dict[str, pd.DataFrame]:
     return {name: table for name, table in found.items() if not table.empty}
 
 
+def findings() -> dict[str, pd.DataFrame]:
+    """Return :func:`evidence` on findings of the papers; runs that say something of none are left out."""
+    found = {name: table[table["kind"] == "finding"] for name, table in evidence().items()}
+    return {name: table for name, table in found.items() if (table["verdict"] != "untested").any()}
+
+
 def outcomes(kind: str = "finding") -> pd.Series:
     """Return what the runs on real data say of each claim together, by id.
 
@@ -65,7 +71,7 @@ def verdicts() -> str:
     counts = ", ".join(f"{(found == outcome).sum()} {words}" for outcome, words in SAID.items())
     own, identities = outcomes("ours"), outcomes("identity")
     return (
-        f"**{len(found)} findings of the papers, tested on real data in {len(evidence())} runs:** {counts}."
+        f"**{len(found)} findings of the papers, tested on real data in {len(findings())} runs:** {counts}."
         f" Not counted: {len(own)} claims of this repository, {len(identities)} identities that check the implementation, and"
         " everything measured on generated text or pictures, which is a demonstration."
     )
@@ -94,9 +100,10 @@ def main() -> str:
     for claim in MAIN:
         judged = {name: table.loc[claim] for name, table in known.items() if claim in table.index}
         # Where it is decided, or else where something can be said of it.
-        told = [name for name, row in judged.items() if row["verdict"] in DECIDED] or [
-            name for name, row in judged.items() if row["verdict"] != "untested"
-        ][:1]
+        decided = [name for name, row in judged.items() if row["verdict"] in DECIDED]
+        near = [name for name, row in judged.items() if row["numbers"] != "not measured here"]
+        # Of runs that do not decide it, the one that lacks least.
+        told = decided or sorted(near, key=lambda name: len(judged[name]["change"]))[:1]
         shown = "; ".join(f"{verdict(judged[name])} ([{name}](reported/{name}))" for name in told)
         rows.append([statements.loc[claim, "statement"], together[claim], shown, needed(statements.loc[claim])])
     return markdown(
@@ -107,8 +114,9 @@ def main() -> str:
 def counts() -> str:
     """Return how many findings each run on real data gives which verdict, and the papers' own tables."""
     rows = []
-    for name, table in [*evidence().items(), (PAPERS, runs()[PAPERS].set_index("id"))]:
-        number = table.loc[table["kind"] == "finding", "verdict"].value_counts()
+    papers = runs()[PAPERS]
+    for name, table in [*findings().items(), (PAPERS, papers[papers["kind"] == "finding"])]:
+        number = table["verdict"].value_counts()
         what = "the papers' own tables" if name == PAPERS else name
         rows.append([f"[{what}]({name})", *(str(number.get(verdict, 0)) for verdict in VERDICTS[:-1])])
     return markdown(["run", *VERDICTS[:-1]], rows)
@@ -153,7 +161,8 @@ def over(row: pd.Series) -> str:
 def verdict(row: pd.Series) -> str:
     """Return the verdict and effect of a ledger's row, with the interval; premises not met, or what is missing."""
     if row["verdict"] == "untested":
-        return f"untested: {row['numbers']}".removesuffix(": ")
+        # What is missing stands first.
+        return f"untested: {row['numbers'].split('; settings')[0].split('; ')[0]}".removesuffix(": ")
     if row["verdict"] == "not comparable":
         return f"not comparable, {effect(row)}: {'; '.join(unmet(row['premise']))}"
     return f"**{row['verdict']}**, {effect(row)}"

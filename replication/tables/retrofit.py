@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 
-from replication.claims.retrofit import TARGET, points_of, sparsities_at
-from replication.claims.scores import effect
+from replication.claims.retrofit import TARGET, left_out, points_of, sparsities_at
 from replication.paths import ROOT
 from replication.results import RULES, read_rules, read_sparsified
 from replication.tables.markers import markdown
@@ -14,13 +13,13 @@ FOLDER = ROOT / "reported" / "minilm" / "retrofit"
 
 
 def leaders() -> str:
-    """Sparsity of every rule at the recall that they are compared at, the sparsest first."""
+    """Return each rule's sparsity at the recall at which they are compared, the sparsest first."""
     points = points_of(read_rules(FOLDER))
     rows = []
     for method in (method for method in RULES if method in set(points.table["method"])):
         values = sparsities_at(points, method, TARGET)
         if np.isfinite(values).all():
-            found = effect(method, values, "seed", points.units)
+            found = left_out(method, values, points.units)
             low, high = found.interval
             rows.append((found.value, [RULES[method], f"{found.value:.1f} ({low:.1f} to {high:.1f})"]))
     return markdown(
