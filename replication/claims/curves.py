@@ -9,7 +9,7 @@ import pandas as pd
 
 from replication.claims.band import Band
 from replication.claims.finding import UNKNOWN, Effect, Finding
-from replication.claims.scores import CONFIDENCE, Units, effect, population
+from replication.claims.scores import CONFIDENCE, Units, effect, known_mean, population
 from replication.claims.scores import interval as interval_of
 from replication.claims.settings import described, sparser
 
@@ -85,12 +85,17 @@ def front(sparsity: np.ndarray, scores: np.ndarray) -> np.ndarray:
     )
 
 
+def compares(sparsities: np.ndarray) -> bool:
+    """Whether two fronts share enough sparsities to be compared."""
+    return len(sparsities) > 1 and sparsities[-1] - sparsities[0] >= LEAST_RANGE - 1e-9
+
+
 def leads(compared: Curves, leaders: list[str], rivals: list[str], band: Band | None) -> Finding:
     """Return the mean by which each leader is above each rival in the band, and over all shared sparsities as a note.
 
     Without a band, only the second, as the effect.
     """
-    return _against(compared, leaders, rivals, band, _mean)
+    return _against(compared, leaders, rivals, band, _mean, _mean)
 
 
 def dominates(compared: Curves, leaders: list[str], rivals: list[str], band: Band) -> Finding:
@@ -98,12 +103,12 @@ def dominates(compared: Curves, leaders: list[str], rivals: list[str], band: Ban
 
     Intervals at :data:`POINTS` sparsities are simultaneous, by Bonferroni's correction.
     """
-    return _against(compared, leaders, rivals, band, _least)
+    return _against(compared, leaders, rivals, band, _least, _mean)
 
 
 def alike(compared: Curves, methods: list[str], reference: str, band: Band) -> Finding:
     """Return each method's mean distance from the reference in the band; distances above and below add up."""
-    return _against(compared, methods, [reference], band, _distance)
+    return _against(compared, methods, [reference], band, _distance, _distance)
 
 
 def above(compared: Curves, reference: str, band: Band) -> pd.DataFrame:
@@ -118,7 +123,7 @@ def above(compared: Curves, reference: str, band: Band) -> pd.DataFrame:
     rows = {}
     for method in compared.fronts:
         apart, sparsities = compared.difference(method, reference, band)
-        if method != reference and len(sparsities) > 1 and sparsities[-1] - sparsities[0] >= LEAST_RANGE - 1e-9:
+        if method != reference and compares(sparsities):
             means = apart[0].mean(axis=-1)
             rows[method] = {"mean": means.mean(), "std": means.std(ddof=1) if len(means) > 1 else np.nan}
             rows[method] |= {"from": sparsities[0], "to": sparsities[-1]}
@@ -130,7 +135,7 @@ Measure = Callable[[str, np.ndarray, np.ndarray, Units | None], Effect]
 
 
 def _mean(what: str, apart: np.ndarray, sparsities: np.ndarray, units: Units | None) -> Effect:
-    return effect(what, np.nanmean(apart, axis=-1), "student seed", units, where=_range(sparsities))
+    return effect(what, known_mean(apart, axis=-1), "student seed", units, where=_range(sparsities))
 
 
 def _distance(what: str, apart: np.ndarray, sparsities: np.ndarray, units: Units | None) -> Effect:
@@ -157,7 +162,10 @@ def _range(sparsities: np.ndarray) -> str:
     return f"sparsity {sparsities[0]:.3f}-{sparsities[-1]:.3f}"
 
 
-def _against(compared: Curves, methods: list[str], rivals: list[str], band: Band | None, measure: Measure) -> Finding:
+def _against(
+    compared: Curves, methods: list[str], rivals: list[str], band: Band | None, measure: Measure, everywhere: Measure
+) -> Finding:
+    """Measure each method against each rival in the band, and ``everywhere`` over all shared sparsities as a note."""
     found = Finding([])
     known = compared.fronts
     if absent := [name for name in [*methods, *rivals] if name not in known]:
@@ -165,13 +173,14 @@ def _against(compared: Curves, methods: list[str], rivals: list[str], band: Band
     for method, rival in product((m for m in methods if m in known), (r for r in rivals if r in known)):
         what = f"{method} - {rival}"
         apart, sparsities = compared.difference(method, rival, band)
-        if len(sparsities) < 2 or sparsities[-1] - sparsities[0] < LEAST_RANGE - 1e-9:
+        if compares(sparsities):
+            found.effects.append(measure(what, apart, sparsities, compared.units))
+        else:
             found.missing.append(_out_of_reach(compared, method, rival, band))
-            continue
-        found.effects.append(measure(what, apart, sparsities, compared.units))
-        if band is not None:
-            everywhere = _mean(what, *compared.difference(method, rival, None), compared.units)
-            found.notes.append(f"{what} over {everywhere.where}: {in_words(everywhere)}")
+        apart, sparsities = compared.difference(method, rival, None)
+        if band is not None and compares(sparsities):
+            over_all = everywhere(what, apart, sparsities, compared.units)
+            found.notes.append(f"{what} over {over_all.where}: {in_words(over_all)}")
     used = {name: compared.settings[name] for name in [*methods, *rivals] if name in compared.settings}
     if words := variants(used):
         found.notes.append(words)

@@ -6,10 +6,12 @@ paired. The last axis is the *draws*: seeds of one trained model, trained models
 several seeds of its own is their mean.
 
 The interval has two parts. The draws' sample variance over their number is what another set of draws would change. The units'
-bootstrap variance, less the share of it that the draws' variance already contains, is what other units would change. The
-critical value lies between Student's for the draws and Student's for the units (:func:`critical_value`).
+bootstrap variance, less the share of it that the draws' variance already contains on average, is what other units would
+change. The critical value lies between Student's for the draws and Student's for the units (:func:`critical_value`). Draws that
+agree by chance give a narrow interval, others a wide one: 95 % of the intervals contain the true mean, over both.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -51,6 +53,16 @@ def means(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return (weights @ sums) / (weights @ counts)
 
 
+def known_mean(values: np.ndarray, axis: int) -> np.ndarray:
+    """Return the mean along an axis over values that are numbers; NaN where none is.
+
+    A resample's front may not reach a sparsity that the front itself does.
+    """
+    known = np.isfinite(values)
+    counts = known.sum(axis=axis)
+    return np.where(counts > 0, np.where(known, values, 0).sum(axis=axis) / np.maximum(counts, 1), np.nan)
+
+
 def bleu(counts: np.ndarray) -> np.ndarray:
     """Return corpus BLEU, ``[1 + R]``, from each sentence's counts, ``[units, 10]``."""
     return corpus_bleu(resampling(len(counts)) @ counts)
@@ -84,7 +96,7 @@ def variances(values: np.ndarray, units: Units | None = None) -> Variances:
     of_draws = scores.var(axis=0, ddof=1) / draws
     of_units = np.zeros_like(of_draws)
     if len(resamples):
-        over_draws = np.nanmean(resamples, axis=1)
+        over_draws = known_mean(resamples, axis=1)
         within = np.nanvar(resamples - over_draws[:, None], axis=0, ddof=1).sum(axis=0) / (draws - 1)
         # The draws' variance contains what each draw's own units add to it, which resampling them adds once more.
         of_units = np.maximum(np.nanvar(over_draws, axis=0, ddof=1) - within / draws, 0)
@@ -166,6 +178,13 @@ def over_units(what: str, values: np.ndarray, units: Units) -> Effect:
 def plain(what: str, value: float, n: str) -> Effect:
     """Return the effect of a number that is exact, counted or printed."""
     return Effect(what, float(value), None, n)
+
+
+def correlation(what: str, values, over: str = "student seed") -> Effect:
+    """Return the mean of one correlation per draw; its interval ends at 1 and -1."""
+    found = over_seeds(what, values, over)
+    low, high = found.interval
+    return replace(found, interval=(max(low, -1.0), min(high, 1.0)) if np.isfinite(low) else UNKNOWN)
 
 
 def counted(what: str, found: int, among: int, of: str, less: float = 0.0) -> Effect:

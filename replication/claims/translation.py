@@ -3,6 +3,7 @@
 A claim holds if it holds for every language pair.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from replication.bleu import COUNTS
 from replication.claims.band import Band
-from replication.claims.curves import BASELINES, GRID, Curves, alike, curves, dominates, leads
+from replication.claims.curves import BASELINES, GRID, Curves, alike, compares, curves, dominates, leads
 from replication.claims.finding import Finding, Test, in_every, registering
 from replication.claims.masked_lm import (
     DISTANCE,
@@ -21,7 +22,7 @@ from replication.claims.masked_lm import (
     recall_curves,
     routing_discards,
 )
-from replication.claims.scores import Units, bleu, effect, over_seeds, plain
+from replication.claims.scores import Units, bleu, correlation, effect, known_mean, over_seeds, plain
 from replication.claims.settings import papers_own, single
 from replication.reading import read_table
 from replication.results import POINT, over_heads, read_replaced, read_sweep
@@ -89,25 +90,27 @@ _claim("mt-routing-discards-queries")(routing_discards)
 
 
 def _pairs_alike(folder: Path, band: Band) -> Finding:
-    """Return the rank correlation, between two language pairs, of the methods' mean recall in the band."""
+    """Return the rank correlation, between two language pairs, of the methods' mean recall at equal sparsities.
+
+    Within each pair, methods are compared at the sparsities of the band that all of them reach.
+    """
     pairs = sorted(path for path in folder.glob("*-*") if (path / "sweep").is_dir())
     if len(pairs) < 2:
         return Finding([], missing=["a second language pair"])
-    means = []
+    means, ranges = [], []
     for pair in pairs[:2]:
         compared = recall_curves(pair)
-        inside = band.contains(GRID, compared.gold)
-        means.append({name: np.nanmean(front[0][:, inside], axis=1) for name, front in compared.fronts.items()})
+        reached = np.all([np.isfinite(front[0]).all(axis=0) for front in compared.fronts.values()], axis=0)
+        inside = band.contains(GRID, compared.gold) & reached
+        if not compares(GRID[inside]):
+            return Finding([], missing=[f"{pair.name}: a sparsity of the band that all methods reach"])
+        means.append({name: front[0][:, inside].mean(axis=1) for name, front in compared.fronts.items()})
+        ranges.append(f"{GRID[inside][0]:.3f}-{GRID[inside][-1]:.3f} in {pair.name}")
     shared = sorted(set(means[0]) & set(means[1]))
-    seeds = min(len(found[shared[0]]) for found in means)
-    correlations = [
-        pd.Series([means[0][name][seed] for name in shared]).corr(
-            pd.Series([means[1][name][seed] for name in shared]), method="spearman"
-        )
-        for seed in range(seeds)
-    ]
-    what = f"rank correlation of {len(shared)} methods' recall between {pairs[0].name} and {pairs[1].name}"
-    return Finding([over_seeds(what, correlations)])
+    of_seeds = zip(*(np.stack([found[name] for name in shared], axis=1) for found in means), strict=False)
+    correlations = [pd.Series(one).corr(pd.Series(other), method="spearman") for one, other in of_seeds]
+    found = correlation(f"rank correlation of {len(shared)} methods' recall", correlations)
+    return Finding([replace(found, where=f"sparsity {' and '.join(ranges)}")])
 
 
 registering(TESTS)("mt-pairs-alike")(_pairs_alike)
@@ -185,7 +188,7 @@ def _(folder: Path, band: Band) -> Finding:
                 f"{method} reaches a sparsity of {reach:.3f}, below the gold graph's {compared.gold:.3f}"
             )
             continue
-        lost = whole - np.nanmean(compared.fronts[method][..., inside], axis=-1)
+        lost = whole - known_mean(compared.fronts[method][..., inside], axis=-1)
         where = f"sparsity {GRID[inside][0]:.3f}-{GRID[inside][-1]:.3f}"
         found.effects.append(effect(f"{method}, BLEU lost", lost, "student seed", compared.units, where=where))
     return found
@@ -199,8 +202,8 @@ def _(folder: Path) -> Finding:
     ranks = sparse.groupby("seed")[["recall", "bleu"]].rank()
     if sparse.groupby("seed").size().min() < 3:
         return Finding([], missing=["too few points to rank"])
-    correlation = [group["recall"].corr(group["bleu"]) for _, group in ranks.groupby(sparse["seed"])]
-    return Finding([over_seeds("rank correlation", correlation)])
+    correlations = [group["recall"].corr(group["bleu"]) for _, group in ranks.groupby(sparse["seed"])]
+    return Finding([correlation("rank correlation", correlations)])
 
 
 @_claim("mt-sparse-consistency")

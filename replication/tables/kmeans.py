@@ -1,4 +1,4 @@
-"""Why k-means does not lead: recall of the same graphs under other projections, more clusters and more centroids to a point."""
+"""Where k-means leads distance: the same graphs with other projections, more clusters and more centroids per point."""
 
 import pandas as pd
 
