@@ -22,6 +22,8 @@ from replication.claims.finding import UNKNOWN, Effect
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
+#: Between a weighted mean of critical values (1) and of their logarithms (0).
+EXPONENT = 2 / 3
 #: What an interval says something about, by what differs between its draws.
 POPULATIONS = {"student seed": "this model", "model": "such models", "repeat": "this machine", "head": "this model"}
 
@@ -104,13 +106,15 @@ def variances(values: np.ndarray, units: Units | None = None) -> Variances:
 
 
 def critical_value(found: Variances, of_draws: float, of_units: float) -> np.ndarray:
-    """Return the mean of two critical values, in logarithms and weighted by the variances that they belong to.
+    """Return the power mean of two critical values, weighted by the variances that they belong to.
 
-    Cochran and Cox (1950) weight the values themselves, which covers up to 98.1 % with two draws; Satterthwaite's degrees of
-    freedom cover as little as 91 % there. This covers 93 to 97 %, for 2 to 8 draws and any share of the units.
+    Cochran and Cox (1950) weight the values themselves, which covers up to 98.1 % with two draws. Satterthwaite's degrees of
+    freedom cover as little as 91 % there. With the exponent :data:`EXPONENT`, intervals cover 93.5 to 97.6 % for 2 to 8 draws
+    and any share of the units.
     """
     total = np.where(found.total > 0, found.total, 1.0)
-    return np.exp((found.of_draws * np.log(of_draws) + found.of_units * np.log(of_units)) / total)
+    mean = (found.of_draws * of_draws**EXPONENT + found.of_units * of_units**EXPONENT) / total
+    return mean ** (1 / EXPONENT)
 
 
 def interval(values: np.ndarray, units: Units | None = None, confidence: float = CONFIDENCE) -> tuple[float, float]:
