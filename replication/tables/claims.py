@@ -147,7 +147,8 @@ def judged(run: str, prefixes: tuple[str, ...]) -> str:
     rows = []
     for _, row in ledger(run).iterrows():
         if row["id"].startswith(prefixes) and row["numbers"] != "not measured here":
-            rows.append([row["statement"], verdict(row), f"{row['measure']}: {needed(row)}", over(row), row["change"]])
+            change = "" if row["verdict"] == "untested" else row["change"]
+            rows.append([row["statement"], verdict(row), f"{row['measure']}: {needed(row)}", over(row), change])
     return markdown(
         ["claim", "verdict, effect (95 % interval)", "the effect has to be", "over", "what would change it"], rows
     )
