@@ -205,9 +205,13 @@ def variants(used: dict[str, dict[str, list[float]]]) -> str:
     """Say which variants of k-means and of Reformer were compared, as they change a curve and not only its length."""
     words = []
     for name, settings in used.items():
-        for argument, unit in (("top_k", "centroids a point"), ("rounds", "hashing rounds")):
+        for argument, one, more in (
+            ("top_k", "centroid per point", "centroids per point"),
+            ("rounds", "round", "rounds"),
+        ):
             if argument in settings:
-                words.append(f"{name}: {' or '.join(f'{value:g}' for value in settings[argument])} {unit}")
+                values = " or ".join(f"{value:g}" for value in settings[argument])
+                words.append(f"{name}: {values} {one if values == '1' else more}")
     return "; ".join(words)
 
 

@@ -70,7 +70,7 @@ def write(printed: dict[str, pd.DataFrame], folder: Path) -> None:
     for name, table in printed.items():
         # What a paper does not print is empty.
         write_table(folder / name, table, may_be_empty=list(table.columns))
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / "config.yaml") as temporary:
         temporary.write_text(yaml.safe_dump(CONFIGURATION, sort_keys=False), encoding="utf-8")
 

@@ -23,6 +23,7 @@ def root(tmp_path):
     for folder in ("figures/sparsefinder", "notebooks/sparsefinder"):
         (results / folder).mkdir(parents=True)
     judged = {"verdict": "holds", "effect": 2.5, "interval": "2 to 3", "n": "3 <seeds>", "premise": "", "numbers": ""}
+    judged |= {"where": "", "change": "", "data": "real"}
     ledger = pd.DataFrame([judged] * len(claims)).assign(id=claims["id"])
     ledger.loc[0, ["verdict", "effect", "interval", "n"]] = ["untested", None, "", ""]
     ledger.to_csv(results / "claims.csv", index=False)

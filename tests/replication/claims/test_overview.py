@@ -12,13 +12,15 @@ FINITE = st.floats(-1e6, 1e6)
 
 
 def judged(verdict="holds", effect=0.5, interval="0.2 to 0.8", **more) -> pd.Series:
-    return pd.Series({"verdict": verdict, "effect": effect, "interval": interval, "n": "3 seeds", "premise": ""} | more)
+    row = {"verdict": verdict, "effect": effect, "interval": interval, "n": "3 seeds", "premise": ""}
+    return pd.Series(row | {"where": "", "change": "more seeds", "data": "real"} | more)
 
 
 @pytest.fixture
 def run() -> pd.DataFrame:
     rows = [judged() for _ in ALL_CLAIMS["id"]]
-    rows[1] = judged("untested", "", "", n="")
+    rows[1] = judged("untested", "", "", n="", change="", data="generated")
+    rows[3] = judged(where="sparsity 0.870-0.990", data="generated")
     rows[2] = judged("not comparable", premise="gold_sparsity >= 0.95 (0.82); bigram_share <= 0.5 (0.1)")
     return pd.DataFrame(rows).assign(id=ALL_CLAIMS["id"].to_numpy())
 
@@ -45,6 +47,8 @@ def test_a_row_says_what_the_ledger_does(run):
     assert table["premise"][2] == "gold_sparsity >= 0.95 (0.82)"
     assert (table["effect"][1], table["place"][1]) == ("", None)
     assert table["needed"][0] == "at most 1e-05 nats"
+    assert table["n"][[0, 3]].tolist() == ["3 seeds", "sparsity 0.870-0.990; 3 seeds"]
+    assert table["change"][[0, 1]].tolist() == ["more seeds", ""]
 
 
 def test_every_claim_is_linked_once_and_stands_below_its_paper(run):
@@ -55,6 +59,12 @@ def test_every_claim_is_linked_once_and_stands_below_its_paper(run):
     )
     first = next(line for line in text.splitlines() if line.startswith("| 1 "))
     assert first.count("🟢 holds") == 2
+
+
+def test_verdicts_on_generated_data_are_demonstrations(run):
+    lines = markdown(ALL_CLAIMS, {"mine": run}, "mine").splitlines()
+    marked = [int(line.split(" ")[1]) for line in lines if "(demonstration)" in line]
+    assert marked == [4]  # the second claim was not tested
 
 
 def test_premises_that_are_met_are_not_told():

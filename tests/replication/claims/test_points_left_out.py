@@ -22,8 +22,10 @@ def points(score, values, **more):
 
 def test_a_point_worse_than_the_bigram_is_left_out(tmp_path):
     table = points("nats", {0.2: 3.0, 0.6: 4.0, 0.9: 5.1})
+    table = pd.concat([points("nats", {0.8: 2.0}).assign(method="gold graph"), table])
     known = pd.DataFrame([{"corpus": "held-out", "model": "interpolated bigram", "nats": 5.0}])
     write_world(tmp_path, {"replaced/seeds.csv": table})
+    assert nats_curves(tmp_path).gold == 0.8
     assert ends(nats_curves(tmp_path).fronts["window"]) == (0.2, 0.9)
     write_world(tmp_path, {"perplexity.csv": known})
     assert ends(nats_curves(tmp_path).fronts["window"]) == (0.2, 0.6)
@@ -31,9 +33,10 @@ def test_a_point_worse_than_the_bigram_is_left_out(tmp_path):
 
 def test_a_point_below_half_of_the_full_models_bleu_is_left_out(tmp_path):
     table = points("bleu", {0.2: 30.0, 0.6: 15.0, 0.9: 14.9})
-    full = points("bleu", {0.0: 30.0}).assign(method="full")
+    full = points("bleu", {0.0: 30.0}).assign(method="full", gold_sparsity=0.97)
     write_world(tmp_path, {"replaced/seeds.csv": pd.concat([full, table])})
     compared, of_full = bleu_curves(tmp_path)
     assert list(compared.fronts) == ["window"]
     assert ends(compared.fronts["window"]) == (0.2, 0.6)
     assert of_full[0].tolist() == [30.0]
+    assert compared.gold == 0.97

@@ -1,6 +1,8 @@
 """Premises: read, measured and said in words."""
 
+import pandas as pd
 import pytest
+from worlds import write_world
 
 from replication.claims import premises
 from replication.claims.premises import Condition, judge, parse
@@ -23,10 +25,10 @@ def test_what_is_no_condition_is_an_error_that_shows_it(text):
 @pytest.mark.parametrize(
     ("premise", "met", "words"),
     [
-        ("bleu >= 30", False, "bleu >= 30 (12 in en-fr)"),
+        ("bleu >= 30", False, "bleu >= 30 (12 in en-fr, 18 outside)"),
         ("bleu >= 10", True, "bleu >= 10 (12 in en-fr)"),
         ("bleu <= 50", True, "bleu <= 50 (40 in en-de)"),
-        ("bleu >= 10 & layers >= 2", False, "bleu >= 10 (12 in en-fr); layers >= 2 (1)"),
+        ("bleu >= 10 & layers >= 2", False, "bleu >= 10 (12 in en-fr); layers >= 2 (1, 1 outside)"),
         ("lost >= 0", False, "lost >= 0 (not known)"),
         ("", True, ""),
     ],
@@ -43,3 +45,50 @@ def test_every_corpus_has_to_meet_a_premise_and_the_worst_is_named(monkeypatch, 
 def test_a_name_that_nothing_measures_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="'blue' is not measured for translation: gold_sparsity"):
         judge("blue >= 3", "translation", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("task", "section", "expected"),
+    [
+        ("masked_lm", {"corpus": {"source": "grammar"}}, "generated"),
+        ("masked_lm", {"corpus": {"source": "folder"}, "unseen": {"other": {"source": "hub"}}}, "real"),
+        ("masked_lm", {"corpus": {"source": "folder"}, "unseen": {"other": {"source": "grammar"}}}, "generated"),
+        ("forms/sentences", {"corpus": {"fr-en": {"source": "grammar"}}}, "generated"),
+        ("patterns/images", {"corpora": {"digits": {"source": "digits"}}}, "real"),
+        ("captioning", {"source": {"source": "scenes"}}, "generated"),
+        ("factorised", {}, ""),
+    ],
+)
+def test_data_that_is_written_or_drawn_here_is_told_from_real_data(tmp_path, task, section, expected):
+    configuration = section
+    for key in reversed(task.split("/")):
+        configuration = {key: configuration}
+    write_world(tmp_path, {"config.yaml": configuration})
+    assert premises.data(task, tmp_path / task) == expected
+    (tmp_path / "config.yaml").unlink()
+    assert premises.data(task, tmp_path / task) == ""
+
+
+def speeds(softmax, rivals):
+    rows = [("softmax", "torch", softmax)] + [(name, whose, value) for (name, whose), value in rivals.items()]
+    table = pd.DataFrame(rows, columns=["contender", "implementation", "decode_repeats"])
+    return {"normalizer_speed/speed.csv": table.assign(train_repeats=table["decode_repeats"])}
+
+
+def test_the_lead_of_softmax_is_over_the_rivals_faster_implementation(tmp_path):
+    rivals = {("sparsemax", "sparselib"): "50 25", ("sparsemax", "entmax"): "10 10"}
+    write_world(tmp_path, speeds("100 100", rivals))
+    found = premises.MEASURES["normalizer_speed"]["softmax_by_sparsemax"](tmp_path / "normalizer_speed")
+    assert found == {"": pytest.approx((2 + 4) / 2)}
+
+
+@pytest.mark.parametrize(("tokens", "expected"), [("none", 0), ("first", 1), ("first_last", 2)])
+def test_global_tokens_are_counted(tmp_path, tokens, expected):
+    write_world(tmp_path, {"masked_lm/sweep/seed0.csv": pd.DataFrame({"global_tokens": [tokens]})})
+    assert premises.MEASURES["masked_lm"]["global_keys"](tmp_path / "masked_lm") == {"": expected}
+
+
+@pytest.mark.parametrize(("settings", "expected"), [({"initial_span": 0.3}, 0.3), ({}, 0.0)])
+def test_the_initial_span_is_the_configurations(tmp_path, settings, expected):
+    write_world(tmp_path, {"config.yaml": {"char_lm": {"models": {"adaptive-span": settings}}}})
+    assert premises.MEASURES["char_lm"]["initial_span"](tmp_path / "char_lm") == {"": expected}

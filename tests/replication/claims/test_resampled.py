@@ -12,27 +12,33 @@ from replication.results import POINT
 SEQUENCES = 30
 
 
-def with_losses(spread):
+def with_losses(spread, values):
     """Nats of the made table, spread over sequences; a method's own part of the spread is so large."""
-    tables = {"config.yaml": CONFIGURATION} | MADE["mlm-perplexity-routing-third"]([1.0])
+    tables = {"config.yaml": CONFIGURATION} | MADE["mlm-perplexity-routing-third"](values)
     random = np.random.default_rng(0)
     hard = random.normal(0, 3, SEQUENCES)
+    table = tables["masked_lm/replaced/seeds.csv"]
+    own = {method: random.normal(0, spread, SEQUENCES) for method in table["method"].unique()}
     rows = []
-    for row in tables["masked_lm/replaced/seeds.csv"].to_dict("records"):
-        own = random.normal(0, spread, SEQUENCES)
-        nats = row["nats"] + (hard - hard.mean()) + (own - own.mean())
+    for row in table.to_dict("records"):
+        nats = row["nats"] + (hard - hard.mean()) + (own[row["method"]] - own[row["method"]].mean())
         point = {key: row[key] for key in POINT}
         rows += [point | {"sequence": n, "nats": 5 * value, "places": 5} for n, value in enumerate(nats)]
     return tables | {"masked_lm/replaced/losses_seed0.parquet": pd.DataFrame(rows)}
 
 
 @pytest.mark.parametrize(("spread", "verdict"), [(0.1, "holds"), (30.0, "undecided")])
-def test_one_seed_has_an_interval_over_sequences(tmp_path, spread, verdict):
-    row = judged_alone(tmp_path, with_losses(spread), "mlm-perplexity-routing-third")
+def test_nats_have_an_interval_over_seeds_and_sequences(tmp_path, spread, verdict):
+    row = judged_alone(tmp_path, with_losses(spread, [0.9, 1.0, 1.1]), "mlm-perplexity-routing-third")
     assert row["verdict"] == verdict
     assert row["effect"] == pytest.approx(1.0, abs=0.01) or verdict == "undecided"
-    assert row["n"] == f"1 student seed x {SEQUENCES} sequences"
+    assert row["n"] == f"this model: 3 student seeds x {SEQUENCES} sequences"
     assert "to" in row["interval"]
+
+
+def test_sequences_of_one_seed_decide_nothing(tmp_path):
+    row = judged_alone(tmp_path, with_losses(0.1, [1.0]), "mlm-perplexity-routing-third")
+    assert (row["verdict"], row["interval"]) == ("undecided", "")
 
 
 def sentences(random, words, quality):
@@ -44,23 +50,28 @@ def sentences(random, words, quality):
     return pd.DataFrame(np.column_stack([reference, reference, matches, ngrams]), columns=COUNTS)
 
 
-@pytest.mark.parametrize(("quality", "verdict"), [(0.95, "fails"), (0.5, "holds"), (0.7, "undecided")])
-def test_forms_are_compared_on_the_same_sentences(tmp_path, quality, verdict):
-    random, cells = np.random.default_rng(1), []
-    tables = MADE["est-top-8-beats-full"]([0.0])
+@pytest.mark.parametrize(
+    ("quality", "models", "verdict"),
+    [(0.95, 3, "fails"), (0.5, 3, "holds"), (0.7, 3, "undecided"), (0.95, 1, "undecided"), (0.5, 1, "undecided")],
+)
+def test_forms_are_compared_on_the_same_sentences_and_by_several_models(tmp_path, quality, models, verdict):
+    """Sentences of one model each never decide between forms, whatever their scores."""
+    cells = []
+    tables = MADE["est-top-8-beats-full"]([0.0] * models)
     at = "forms/sentences/fr-en/every_seed"
-    for form, budget, right in (("Full", None, quality), ("Top-k", 8, 0.7)):
-        counts = sentences(np.random.default_rng(2) if quality == 0.7 else random, 60, right)
-        own = {"tested_with": form, "form": form, "budget": budget, "seed": 0}
-        cells.append(counts.assign(sentence=range(60), **own))
-    if verdict == "undecided":  # all but equal: one sentence was better, another worse
-        cells[1].loc[[0, 1], "matches1"] += [1, -1]
+    for seed in range(models):
+        for form, budget, right in (("Full", None, quality), ("Top-k", 8, 0.7)):
+            random = np.random.default_rng([seed, form == "Full", 2])
+            own = {"tested_with": form, "form": form, "budget": budget, "seed": seed}
+            cells.append(sentences(random, 60, right).assign(sentence=range(60), **own))
     tables[f"{at}/sentences.parquet"] = pd.concat(cells, ignore_index=True)
     row = judged_alone(tmp_path, {"config.yaml": CONFIGURATION} | tables, "est-top-8-beats-full")
     scores = [corpus_bleu(cell[COUNTS].to_numpy(float).sum(0)) for cell in cells]
-    assert row["effect"] == pytest.approx(scores[1] - scores[0], rel=1e-4)
+    assert row["effect"] == pytest.approx(np.mean(scores[1::2]) - np.mean(scores[::2]), rel=1e-4)
     assert row["verdict"] == verdict
-    assert row["n"] == "1 model x 60 sentences"
+    counted = f"{models} models" if models > 1 else "1 model"
+    assert row["n"].startswith(f"such models: {counted} x 60 sentences")
+    assert (row["interval"] == "") == (models == 1)
 
 
 def test_translation_under_replaced_graphs_has_an_interval_over_sentences(tmp_path):
@@ -80,19 +91,23 @@ def test_translation_under_replaced_graphs_has_an_interval_over_sentences(tmp_pa
         )
     row = judged_alone(tmp_path, tables, claim)
     assert row["verdict"] == "fails"
-    assert row["n"] == "2 student seeds x 20 sentences"
+    assert row["n"] == "this model: 2 student seeds x 20 sentences"
     low, high = map(float, row["interval"].split(" to "))
     assert 1 < low < row["effect"] < high
 
 
-def test_bits_are_compared_on_the_same_segments(tmp_path):
-    tables = MADE["clm-xl-beats-block"]([0.0])
+@pytest.mark.parametrize(("models", "verdict"), [(3, "holds"), (1, "undecided")])
+def test_bits_are_compared_on_the_same_segments_and_by_several_models(tmp_path, models, verdict):
+    tables = MADE["clm-xl-beats-block"]([0.0] * models)
     hard = np.random.default_rng(4).normal(2, 1, 50)
     for corpus in ("enwik8", "text8"):
-        for model, more in (("block", 0.05), ("transformer-xl", 0.0)):
-            bits = 9 * (hard + more + np.random.default_rng(5).normal(0, 0.01, 50))
-            table = pd.DataFrame({"bits": bits, "characters": 9})
-            tables[f"char_lm/{corpus}/models/{model}/seed0/segments.parquet"] = table
-    row = judged_alone(tmp_path, tables, "clm-xl-beats-block")
-    assert (row["verdict"], row["n"]) == ("holds", "1 model x 50 segments")
-    assert row["effect"] == pytest.approx(0.05)
+        for seed in range(models):
+            for model, more in (("block", 0.05), ("transformer-xl", 0.0)):
+                bits = 9 * (hard + more + np.random.default_rng([seed, more > 0]).normal(0, 0.01, 50))
+                table = pd.DataFrame({"bits": bits, "characters": 9})
+                tables[f"char_lm/{corpus}/models/{model}/seed{seed}/segments.parquet"] = table
+    row = judged_alone(tmp_path, {"config.yaml": CONFIGURATION} | tables, "clm-xl-beats-block")
+    counted = f"{models} models" if models > 1 else "1 model"
+    assert row["verdict"] == verdict
+    assert row["n"].startswith(f"such models: {counted} x 50 segments")
+    assert row["effect"] == pytest.approx(0.05, abs=0.005)

@@ -40,7 +40,7 @@ def test_sequences_are_drawn_together_for_all_points():
         for sequence in (0, 1)
     ]
     points = points_of(pd.DataFrame(rows))
-    assert points.units == "2 sequences"
+    assert str(points.units) == "2 sequences"
     found = sparsities_at(points, "one", 0.95)
     assert found[0] == pytest.approx(40.0)
     assert set(found[1:, 0].round(6)) == {30.0, 40.0, 50.0}

@@ -10,7 +10,7 @@ from replication.claims.runs import counts, known, ledgers
 @pytest.fixture
 def root(tmp_path):
     for name, verdict in {"results/small": "fails", "reported/papers": "holds", "reported/zeta": "untested"}.items():
-        run = pd.DataFrame({"id": ALL_CLAIMS["id"][::-1], "verdict": verdict, "effect": -0.12345})
+        run = pd.DataFrame({"id": ALL_CLAIMS["id"][::-1], "verdict": verdict, "effect": -0.12345, "data": "real"})
         if verdict == "untested":
             run["effect"] = None
         (tmp_path / name).mkdir(parents=True)
@@ -29,9 +29,14 @@ def test_claims_of_which_a_run_knows_nothing_are_untested(root):
     assert (table["verdict"] == "untested").sum() == len(ALL_CLAIMS) - 3
 
 
-def test_counts_are_of_every_verdict(root):
-    table = counts(ledgers(root, "small"))
-    assert table.loc["small"].to_dict() == {"fails": len(ALL_CLAIMS), "holds": 0, "untested": 0}
+def test_counts_are_of_every_verdict_and_generated_data_count_apart(root):
+    runs = ledgers(root, "small")
+    runs["small"].loc[:2, "data"] = "generated"
+    runs["zeta"].loc[:2, "data"] = "generated"  # nothing was tested there
+    table = counts(runs)
+    none = dict.fromkeys(["fails", "holds", "untested", "demonstration"], 0)
+    assert table.loc["small"].to_dict() == none | {"fails": len(ALL_CLAIMS) - 3, "demonstration": 3}
+    assert table.loc["zeta"].to_dict() == none | {"untested": len(ALL_CLAIMS)}
 
 
 def test_results_stand_in_for_the_stored_run_of_their_profile(tmp_path):

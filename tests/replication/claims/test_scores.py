@@ -1,4 +1,4 @@
-"""Bootstrap, seeds and BLEU, against sacreBLEU, scipy and resampling by hand."""
+"""Intervals and BLEU, against sacreBLEU, scipy and resampling by hand; test_coverage.py simulates how often they are right."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,20 @@ from sacrebleu.metrics import BLEU
 from scipy import stats
 
 from replication.claims.finding import UNKNOWN, Finding, Rule
-from replication.claims.scores import RESAMPLES, bleu, effect, interval_over_seeds, means, over_seeds, resampling
+from replication.claims.scores import (
+    RESAMPLES,
+    Units,
+    bleu,
+    counted,
+    effect,
+    interval,
+    means,
+    over_seeds,
+    over_units,
+    population,
+    resampling,
+    variances,
+)
 
 WORDS = "the a cat dog house river sees finds old small near under".split()
 
@@ -58,41 +71,98 @@ def test_means_are_those_of_the_sequences_that_were_drawn():
 def test_the_interval_over_seeds_is_students():
     values = np.array([1.0, 2.0, 4.0])
     expected = stats.t.interval(0.95, 2, loc=values.mean(), scale=stats.sem(values))
-    assert interval_over_seeds(values) == pytest.approx(expected)
-    assert interval_over_seeds(values[:1]) == UNKNOWN
+    assert interval(values[None]) == pytest.approx(expected)
+    assert interval(values[None], confidence=0.99) == pytest.approx(
+        stats.t.interval(0.99, 2, loc=values.mean(), scale=stats.sem(values))
+    )
+    assert interval(values[None, :1]) == UNKNOWN
 
 
 def test_an_effect_of_one_seed_without_resamples_decides_nothing_unless_a_paper_prints_it():
     found = over_seeds("it", [0.5], "model")
-    assert (found.value, found.interval, found.n) == (0.5, UNKNOWN, "1 model")
+    assert (found.value, found.interval, found.n) == (0.5, UNKNOWN, "such models: 1 model")
     assert [Rule(relation, 0.0).verdict(found) for relation in (">=", "<=")] == ["undecided", "undecided"]
     (printed,) = Finding([found]).as_printed().effects
     assert [Rule(relation, 0.0).verdict(printed) for relation in (">=", "<=")] == ["holds", "fails"]
 
 
-def test_the_bootstrap_interval_covers_the_true_mean_about_as_often_as_it_says():
-    random = np.random.default_rng(5)
-    covered = 0
-    for _ in range(200):
-        sample = random.normal(1.0, 2.0, size=60)
-        low, high = effect("it", means(sample, np.ones(60))[:, None], "model", "60 sequences").interval
-        covered += low <= 1.0 <= high
-    assert 0.89 <= covered / 200 <= 0.99
+def with_units(scores):
+    """Return means over units ``[1 + R, seeds]`` of scores ``[units, seeds]``, and the units."""
+    return means(scores, np.ones(scores.shape)), Units(len(scores), "sentences")
 
 
-def test_differences_on_the_same_sequences_are_paired():
-    """Sequences differ by far more than two methods on one of them."""
+def test_differences_on_the_same_sentences_are_paired():
+    """Sentences differ by far more than two methods on one of them."""
     random = np.random.default_rng(6)
-    hard = random.normal(0, 10, size=50)
-    one, other = hard + random.normal(0, 0.1, 50), hard + 1 + random.normal(0, 0.1, 50)
-    difference = means(other, np.ones(50)) - means(one, np.ones(50))
-    low, high = effect("it", difference[:, None], "student seed", "50 sequences").interval
+    hard = random.normal(0, 10, size=(50, 1))
+    one, other = hard + random.normal(0, 0.1, (50, 4)), hard + 1 + random.normal(0, 0.1, (50, 4))
+    values, units = with_units(other)
+    low, high = effect("it", values - with_units(one)[0], "student seed", units).interval
     assert 0.8 < low < 1 < high < 1.2
+    alone = effect("it", values, "student seed", units).interval
+    assert alone[1] - alone[0] > 4
 
 
-def test_seeds_are_resampled_too():
-    values = np.tile([[0.0, 1.0, 2.0]], (1 + RESAMPLES, 1))
-    found = effect("it", values, "student seed", "9 sequences")
-    assert found.value == 1.0
-    assert found.interval[0] < 0.4 < 1.6 < found.interval[1]
-    assert found.n == "3 student seeds x 9 sequences"
+def test_seeds_widen_an_interval_over_sentences_and_sentences_one_over_seeds():
+    random = np.random.default_rng(7)
+    of_sentences, of_seeds = random.normal(0, 3, (40, 1)), np.array([[-1.0, 0.0, 1.0]])
+
+    def width(scores):
+        low, high = interval(*with_units(scores))
+        return high - low
+
+    both, seeds = width(of_sentences + of_seeds), width(0 * of_sentences + of_seeds)
+    sentences = width(of_sentences + 0 * of_seeds)
+    assert seeds == pytest.approx(2 * stats.t.ppf(0.975, 2) / np.sqrt(3))
+    # The same sentences are in every mean: a sentence's spread is not divided by the number of seeds.
+    assert sentences == pytest.approx(2 * stats.t.ppf(0.975, 39) * of_sentences.std(ddof=1) / np.sqrt(40), rel=0.1)
+    assert both > sentences
+    totals = [variances(*with_units(scores)).total for scores in (of_sentences + of_seeds, 0 * of_sentences + of_seeds)]
+    assert totals[0] > totals[1]
+
+
+def test_what_sentences_add_to_each_seed_alone_is_not_counted_twice():
+    """Of pure interaction, the draws' variance contains all."""
+    random = np.random.default_rng(8)
+    shares = [variances(*with_units(random.normal(0, 1, (60, 5)))) for _ in range(100)]
+    of_draws, of_units = (np.mean([getattr(found, name) for found in shares]) for name in ("of_draws", "of_units"))
+    assert of_draws == pytest.approx(1 / 60 / 5, rel=0.15)
+    assert of_units < 0.25 * of_draws
+
+
+def test_one_model_is_never_decided_by_its_sentences():
+    values, units = with_units(np.random.default_rng(9).normal(5, 0.1, (200, 1)))
+    found = effect("it", values, "model", units)
+    assert found.value == pytest.approx(5, abs=0.1)
+    assert (found.interval, found.draws) == (UNKNOWN, 1)
+    assert [Rule(relation, 0.0).verdict(found) for relation in (">=", "<=")] == ["undecided", "undecided"]
+
+
+def test_a_score_that_no_seed_changes_has_an_interval_over_its_units_alone():
+    scores = np.random.default_rng(10).normal(0.5, 0.1, 80)
+    found = over_units("it", means(scores, np.ones(80)), Units(80, "sequences"))
+    half = stats.t.ppf(0.975, 79) * scores.std(ddof=1) / np.sqrt(80)
+    assert found.value == pytest.approx(scores.mean())
+    assert found.interval == pytest.approx((scores.mean() - half, scores.mean() + half), abs=0.15 * half)
+    assert found.n == "this model: 80 sequences"
+
+
+@pytest.mark.parametrize(
+    ("over", "words"),
+    [
+        ("student seed", "this model: 3 student seeds x 9 sentences"),
+        ("model", "such models: 3 models x 9 sentences"),
+        ("repeat", "this machine: 3 repeats x 9 sentences"),
+    ],
+)
+def test_an_effect_names_the_population_that_its_interval_is_about(over, words):
+    assert population(3, over, Units(9, "sentences")) == words
+    assert population(1, over) == words.split(" x ")[0].replace("3", "1").removesuffix("s")
+
+
+def test_a_share_has_wilsons_interval_and_its_population():
+    found = counted("it", 8, 10, "heads", less=50.0)
+    centre, half = (0.8 + 1.96**2 / 20) / (1 + 1.96**2 / 10), 1.96 * np.sqrt(0.016 + 1.96**2 / 400) / (1 + 1.96**2 / 10)
+    assert found.value == pytest.approx(30)
+    assert found.interval == pytest.approx((100 * (centre - half) - 50, 100 * (centre + half) - 50), abs=0.01)
+    assert found.n == "this model: 10 heads"

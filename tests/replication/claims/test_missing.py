@@ -1,0 +1,73 @@
+"""A run that lacks comparisons: its claims can still fail, but not hold."""
+
+from functools import partial
+
+import pytest
+from made import CONFIGURATION, GOLD, MADE
+from worlds import judged_alone
+
+CLAIM, SWEEP = "mlm-recall-distance-first", "masked_lm/sweep/seeds.csv"
+HOLDS, FAILS = [1.0, 1.1, 0.9], [-1.0, -1.1, -0.9]
+
+
+def judged(folder, values, change):
+    """Judge the claim on its made sweep, after a change."""
+    tables = MADE[CLAIM](values)
+    tables[SWEEP] = change(tables[SWEEP])
+    return judged_alone(folder, {"config.yaml": CONFIGURATION} | tables, CLAIM)
+
+
+def without(method, table):
+    return table[table["method"] != method]
+
+
+def before_the_band(method, table):
+    """Shorten a method's curve to sparsities below the band."""
+    return table.assign(sparsity=table["sparsity"].where(table["method"] != method, table["sparsity"] - 0.2))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (partial(without, "window"), "no point of window"),
+        (
+            partial(before_the_band, "window"),
+            f"window reaches a sparsity of 0.790, too little of the band, which begins at {GOLD - 0.1:.3f}",
+        ),
+    ],
+)
+def test_without_a_comparison_a_claim_that_would_hold_is_untested_and_one_that_fails_still_fails(
+    tmp_path, change, words
+):
+    row = judged(tmp_path / "holds", HOLDS, change)
+    assert (row["verdict"], row["effect"], row["interval"]) == ("untested", None, "")
+    assert words in row["numbers"]
+    assert words in row["change"]
+    assert "sparsefinder-distance - sparsefinder-kmeans: 1 (" in row["numbers"]
+    failing = judged(tmp_path / "fails", FAILS, change)
+    assert (failing["verdict"], failing["effect"]) == ("fails", pytest.approx(-1.0))
+    assert words in failing["numbers"]
+    whole = judged(tmp_path / "whole", HOLDS, lambda table: table)
+    assert whole["verdict"] == "holds"
+
+
+def test_settings_that_would_reach_the_band_are_named(tmp_path):
+    row = judged(tmp_path, HOLDS, partial(before_the_band, "reformer"))
+    assert "settings that would reach it: rounds below" not in row["change"]  # one round is the fewest
+    assert row["change"].endswith("settings that would reach it: smaller windows")
+
+
+def test_four_rounds_and_more_centroids_are_no_point_of_the_papers(tmp_path):
+    """A sweep that has Reformer by four rounds alone lacks the paper's Reformer, but not every variant."""
+
+    def only_four(table):
+        return table[(table["method"] != "reformer") | table["setting"].str.contains("4")]
+
+    row = judged(tmp_path / "papers", HOLDS, only_four)
+    assert row["verdict"] == "untested"
+    assert "no point of reformer" in row["change"]
+    tables = MADE[CLAIM](HOLDS)
+    tables[SWEEP] = only_four(tables[SWEEP])
+    every = judged_alone(tmp_path / "every", {"config.yaml": CONFIGURATION} | tables, f"{CLAIM}-every-variant")
+    assert every["verdict"] == "fails"
+    assert every["numbers"].startswith("sparsefinder-distance - reformer")

@@ -1,0 +1,65 @@
+"""Settings of predictors: the papers' variants, and what makes a graph sparser."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from replication.claims.settings import described, papers_own, single, sparser
+
+
+def points(**methods):
+    rows = [(name, json.dumps(setting)) for name, settings in methods.items() for setting in settings]
+    return pd.DataFrame(rows, columns=["method", "setting"])
+
+
+POINTS = points(
+    kmeans=[{"clusters": 4, "top_k": k} for k in (1, 2, 3)],
+    reformer=[{"buckets": 8, "rounds": rounds} for rounds in (1, 4)],
+    distance=[{"threshold": 0.5}],
+    window=[{}],
+)
+
+
+def kept(table):
+    return [(row.method, json.loads(row.setting)) for row in table.itertuples()]
+
+
+def test_the_papers_variants_hash_once_and_assign_to_one_or_two_centroids():
+    assert kept(papers_own(POINTS)) == [
+        ("kmeans", {"clusters": 4, "top_k": 1}),
+        ("kmeans", {"clusters": 4, "top_k": 2}),
+        ("reformer", {"buckets": 8, "rounds": 1}),
+        ("distance", {"threshold": 0.5}),
+        ("window", {}),
+    ]
+
+
+def test_single_points_assign_to_one_bucket():
+    assert kept(single(POINTS))[0] == ("kmeans", {"clusters": 4, "top_k": 1})
+    assert [name for name, _ in kept(single(POINTS))] == ["kmeans", "reformer", "distance", "window"]
+
+
+def test_without_such_arguments_nothing_is_left_out():
+    few = POINTS[POINTS["method"] == "distance"]
+    assert len(papers_own(few)) == len(single(few)) == 1
+
+
+def test_settings_are_described_by_method_in_rising_order():
+    found = described(POINTS[::-1])
+    assert found["kmeans"] == {"clusters": [4], "top_k": [1, 2, 3]}
+    assert found["window"] == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"threshold": [0.5, 5.0]}, "threshold below 0.5, smaller windows"),
+        ({"clusters": [2, 20], "top_k": [1, 2]}, "clusters above 20, smaller windows"),
+        ({"clusters": [20], "top_k": [2]}, "clusters above 20, top_k below 2, smaller windows"),
+        ({"random_keys": [2, 4]}, "random_keys below 2, smaller windows"),
+        ({}, "smaller windows"),
+    ],
+)
+def test_sparser_settings_are_named_where_there_are_any(settings, words):
+    assert sparser(settings) == words
