@@ -1,8 +1,12 @@
-"""Which checkpoints of a Trainer of transformers a run may go on from."""
+"""Resuming a Trainer of transformers from its checkpoints."""
 
 import json
 import shutil
 from pathlib import Path
+
+from safetensors.torch import load_model
+from transformers import Trainer
+from transformers.trainer_utils import get_last_checkpoint
 
 from replication.storage import replacing
 
@@ -18,6 +22,33 @@ def keep_whole_checkpoints(folder: Path, settings: dict[str, object]) -> None:
     for checkpoint in folder.glob("checkpoint-*"):
         if not _is_whole(checkpoint):
             shutil.rmtree(checkpoint)
+
+
+def train_to_the_end(trainer: Trainer) -> list[dict[str, float]]:
+    """Train until the last step, from the last checkpoint if there is one, and return the training log.
+
+    From a checkpoint of the last step itself nothing is trained: the Trainer would take one more step.
+    """
+    last = get_last_checkpoint(trainer.args.output_dir)
+    state = json.loads(Path(last, "trainer_state.json").read_text()) if last else {"global_step": 0}
+    if state["global_step"] < trainer.args.max_steps:
+        trainer.train(resume_from_checkpoint=last)
+        return trainer.state.log_history
+    load_model(trainer.model, Path(state["best_model_checkpoint"] or last, "model.safetensors"), strict=False)
+    return state["log_history"]
+
+
+def runtime(log: list[dict[str, float]]) -> float | None:
+    """Return the seconds of the last start of a training; None if it had nothing left to train."""
+    return next((entry["train_runtime"] for entry in reversed(log) if "train_runtime" in entry), None)
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Remove the checkpoints of a training in ``folder``, once everything that it leaves there has been written.
+
+    Until then a failure costs nothing: a workflow deletes the outputs of a failed job, but not its checkpoints.
+    """
+    shutil.rmtree(folder / "checkpoints")
 
 
 def _is_whole(checkpoint: Path) -> bool:

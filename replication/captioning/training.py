@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,12 +10,11 @@ import torch
 from safetensors.torch import save_model
 from torch import Tensor
 from transformers import Trainer, TrainingArguments
-from transformers.trainer_utils import get_last_checkpoint
 
 from replication.captioning.batches import Captions, Regions, labels_batch, regions_batch
 from replication.captioning.model import Captioner
 from replication.divergence import check_loss
-from replication.resuming import keep_whole_checkpoints
+from replication.resuming import keep_whole_checkpoints, train_to_the_end
 from replication.seals import seal
 from replication.storage import replacing
 
@@ -68,13 +66,12 @@ def train(
         data_collator=partial(_batch, regions, model.config.region_width, model.config.region_count),
     )
     trainer.model_accepts_loss_kwargs = False
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))
+    log = train_to_the_end(trainer)
     with replacing(folder / "model.safetensors") as temporary:
         save_model(model, str(temporary))
     model.config.save_pretrained(folder)
     seal(folder / "config.json")
-    shutil.rmtree(checkpoints)
-    return trainer.state.log_history
+    return log
 
 
 def _batch(regions: Regions, width: int, most: int, items: Sequence[tuple[int, list[int]]]) -> dict[str, Tensor]:

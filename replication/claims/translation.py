@@ -107,6 +107,8 @@ def _pairs_alike(folder: Path, band: Band) -> Finding:
         means.append({name: front[0][:, inside].mean(axis=1) for name, front in compared.fronts.items()})
         ranges.append(f"{GRID[inside][0]:.3f}-{GRID[inside][-1]:.3f} in {pair.name}")
     shared = sorted(set(means[0]) & set(means[1]))
+    if len(shared) < 3:
+        return Finding([], missing=["three methods of both pairs"])
     of_seeds = zip(*(np.stack([found[name] for name in shared], axis=1) for found in means), strict=False)
     correlations = [pd.Series(one).corr(pd.Series(other), method="spearman") for one, other in of_seeds]
     found = correlation(f"rank correlation of {len(shared)} methods' recall", correlations)

@@ -1,7 +1,6 @@
 """Training an entmax masked language model, so that an interrupted run goes on as if nothing had happened."""
 
 import hashlib
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import MethodType
@@ -20,12 +19,11 @@ from transformers import (
     TrainingArguments,
     default_data_collator,
 )
-from transformers.trainer_utils import get_last_checkpoint
 
 from replication import processes
 from replication.divergence import check_loss
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
-from replication.resuming import keep_whole_checkpoints
+from replication.resuming import keep_whole_checkpoints, train_to_the_end
 from replication.seals import seal
 from replication.storage import replacing
 from sparselib.dense_attention import Normalizer
@@ -145,8 +143,9 @@ def train(
 ) -> list[dict[str, float]]:
     """Train on blocks ``[N, n]`` and leave the model in ``folder``.
 
-    A run that was interrupted goes on from its last whole checkpoint if it was started with the same settings. Processes that
-    torchrun has started share each batch, and the first of them writes.
+    An interrupted run resumes from its last whole checkpoint if it was started with the same settings. Checkpoints stay until
+    :func:`replication.resuming.remove_checkpoints`. Processes that torchrun has started share each batch, and the first of them
+    writes.
 
     Parameters
     ----------
@@ -222,7 +221,7 @@ def train(
     )
     model.forward = MethodType(share_of_loss, model)
     try:
-        trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))
+        log = train_to_the_end(trainer)
     finally:
         for name in ("forward", "_original_forward"):
             vars(model).pop(name, None)
@@ -231,5 +230,4 @@ def train(
             save_model(model, str(temporary))
         model.config.save_pretrained(folder)
         seal(folder / "config.json")
-        shutil.rmtree(checkpoints)
-    return trainer.state.log_history
+    return log

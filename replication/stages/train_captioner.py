@@ -27,6 +27,7 @@ def train_captioner(
     from replication.captioning.training import train
     from replication.captioning.vocabulary import Vocabulary
     from replication.processes import see_one_gpu
+    from replication.resuming import remove_checkpoints, runtime
     from replication.storage import provenance, write_json, write_table
 
     see_one_gpu()
@@ -46,6 +47,7 @@ def train_captioner(
         "training": training,
         "seed": seed,
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
-        "train_runtime": log[-1]["train_runtime"],
+        "train_runtime": runtime(log),
     }
     write_json(output / "training.json", summary | provenance())
+    remove_checkpoints(output)

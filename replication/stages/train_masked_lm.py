@@ -28,6 +28,7 @@ def train_masked_lm(
     from replication.corpora.tokens import load_tokenizer
     from replication.masked_lm.model import build_model, load_pretrained
     from replication.masked_lm.training import train
+    from replication.resuming import remove_checkpoints, runtime
     from replication.storage import provenance, read_tensors, write_json, write_table
 
     input_ids = read_tensors(tokens, kind=KIND)["input_ids"]
@@ -45,7 +46,8 @@ def train_masked_lm(
     if "held_out" in training:
         held_out = pd.DataFrame([{"step": e["step"], "held_out_loss": e["eval_loss"]} for e in log if "eval_loss" in e])
         steps = steps.merge(held_out, on="step", how="outer")
-    write_table(output / "training.csv", steps)
+    # A held-out loss is measured at checkpoints only.
+    write_table(output / "training.csv", steps, may_be_empty=["held_out_loss"])
     summary = {
         "model": model,
         "architecture": {
@@ -55,6 +57,7 @@ def train_masked_lm(
         "seed": seed,
         "sequences": len(input_ids),
         "length": input_ids.shape[1],
-        "train_runtime": log[-1]["train_runtime"],
+        "train_runtime": runtime(log),
     }
     write_json(output / "training.json", summary | provenance())
+    remove_checkpoints(output)

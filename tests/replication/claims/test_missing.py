@@ -71,3 +71,12 @@ def test_four_rounds_and_more_centroids_are_no_point_of_the_papers(tmp_path):
     every = judged_alone(tmp_path / "every", {"config.yaml": CONFIGURATION} | tables, f"{CLAIM}-every-variant")
     assert every["verdict"] == "fails"
     assert every["numbers"].startswith("sparsefinder-distance - reformer")
+
+
+def test_pairs_that_share_no_method_are_not_compared(tmp_path):
+    tables = MADE["mt-pairs-alike"](HOLDS)
+    for pair, method in (("en-de", "reformer"), ("en-fr", "window")):
+        sweep = tables[f"translation/{pair}/sweep/seeds.csv"]
+        tables[f"translation/{pair}/sweep/seeds.csv"] = sweep[sweep["method"] == method]
+    row = judged_alone(tmp_path, {"config.yaml": CONFIGURATION} | tables, "mt-pairs-alike")
+    assert (row["verdict"], row["change"]) == ("untested", "a method of both pairs")

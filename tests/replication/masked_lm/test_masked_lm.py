@@ -107,9 +107,9 @@ def test_training_lowers_the_loss(text, tmp_path, causal_steps):
     assert cross_entropy(model, masked, 64) < cross_entropy(untrained, masked, 64) - 0.3
 
 
-def test_training_leaves_a_model_that_loads_and_nothing_else(tmp_path):
+def test_training_leaves_a_model_that_loads_and_its_checkpoints(tmp_path):
     model = tiny.train_tiny(tmp_path, max_steps=6)
-    assert {path.name for path in tmp_path.iterdir()} == {"model.safetensors", "config.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {"model.safetensors", "config.json", "checkpoints"}
     again, control = load_entmax_model(tmp_path)
     assert control.layers == 2
     assert not again.training

@@ -55,7 +55,6 @@ def test_training_goes_on_after_a_kill_as_if_nothing_had_happened(tmp_path):
     assert process.wait() == -signal.SIGKILL
     assert not (killed / "model.safetensors").exists()
     resumed = train_tiny(killed, causal_steps=10_000, max_steps=steps)
-    assert not (killed / "checkpoints").exists()
     assert_same_weights(resumed, train_tiny(whole, causal_steps=10_000, max_steps=steps))
 
 
