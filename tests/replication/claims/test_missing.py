@@ -79,4 +79,4 @@ def test_pairs_that_share_no_method_are_not_compared(tmp_path):
         sweep = tables[f"translation/{pair}/sweep/seeds.csv"]
         tables[f"translation/{pair}/sweep/seeds.csv"] = sweep[sweep["method"] == method]
     row = judged_alone(tmp_path, {"config.yaml": CONFIGURATION} | tables, "mt-pairs-alike")
-    assert (row["verdict"], row["change"]) == ("untested", "a method of both pairs")
+    assert (row["verdict"], row["change"]) == ("untested", "three methods of both pairs")
