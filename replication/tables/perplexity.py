@@ -10,6 +10,11 @@ CORPORA = {
     ("brown-512/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
     ("brown-512-seed1/masked_lm", "held-out"): "Brown, held-out documents, sequences of 512 tokens, a second model",
     ("brown-512-seed1/masked_lm", "wikitext-2"): "WikiText-2, unseen, the second model",
+    (
+        "brown-512-untied/masked_lm",
+        "held-out",
+    ): "Brown, held-out documents, 512 tokens, independent query and key weights",
+    ("brown-512-untied/masked_lm", "wikitext-2"): "WikiText-2, unseen, independent query and key weights",
     ("brown/masked_lm", "held-out"): "Brown, held-out documents, sequences of 128 tokens",
     ("brown/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
     ("demo", "held-out"): "embedded corpus (demo), held out",

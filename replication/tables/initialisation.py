@@ -1,0 +1,49 @@
+"""What the initialisation of a model trained from scratch changes: recall of each method against the window."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from replication.claims.band import Band
+from replication.claims.curves import Curves, above
+from replication.claims.masked_lm import recall_curves
+from replication.paths import ROOT
+from replication.reading import read_table
+from replication.results import METHODS
+from replication.tables.markers import markdown
+
+#: Runs with the same corpus, sizes and training; their query and key weights start equal or independent.
+RUNS = {
+    "brown-512": "equal",
+    "brown-512-seed1": "equal, a second model",
+    "brown-512-untied": "independent",
+}
+BAND = Band.parse("gold - 0.10")
+
+
+def initialisation() -> str:
+    """Return a row for perplexity, the gold sparsity and each method's recall above the window near that sparsity."""
+    folders = {run: ROOT / "reported" / run / "masked_lm" for run in RUNS}
+    compared = {run: recall_curves(folder) for run, folder in folders.items()}
+    gained = {run: above(curves, "window", BAND) for run, curves in compared.items()}
+    rows = [
+        ["perplexity, held out", *(f"{_perplexity(folder):.1f}" for folder in folders.values())],
+        ["gold sparsity", *(f"{curves.gold:.3f}" for curves in compared.values())],
+    ]
+    for method, name in METHODS.items():
+        if method != "window":
+            cells = [_cell(gained[run], compared[run], method) for run in RUNS]
+            rows.append([f"{name}: recall above the window", *cells])
+    return markdown(["query and key weights start", *RUNS.values()], rows)
+
+
+def _perplexity(folder: Path) -> float:
+    table = read_table(folder / "perplexity.csv").query("corpus == 'held-out'").set_index("model")["perplexity"]
+    return float(table[table.index.str.startswith("entmax ")].item())
+
+
+def _cell(gained: pd.DataFrame, curves: Curves, method: str) -> str:
+    """Return the mean over student seeds with their deviation, or where the method's grid ends before the band."""
+    if method not in gained.index:
+        return f"ends at {curves.reach(method):.3f}"
+    return f"{gained.loc[method, 'mean']:+.1f} ± {gained.loc[method, 'std']:.1f}"
