@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from replication.claims import VERDICTS
 from replication.claims.masked_lm import nats_curves
-from replication.claims.scores import RESAMPLES
+from replication.claims.scores import RESAMPLES, Units
 from replication.corpora.tokens import KIND
 from replication.paths import ROOT
 from replication.stages import app
@@ -216,7 +216,7 @@ def test_the_ledger_reads_what_the_stages_wrote(results, tmp_path):
     assert found.loc["sparse-consistency", "verdict"] == "holds"
     assert set(found["verdict"]) <= set(VERDICTS)
     resampled = nats_curves(tmp_path / "run/masked_lm")
-    assert resampled.units == "6 sequences"
+    assert resampled.units == Units(6, "sequences")
     nats = read(results / "replaced/seed1.csv").query("method == 'bigbird'")["nats"]
     assert resampled.fronts["bigbird"].shape[:2] == (1 + RESAMPLES, 1)
     assert np.nanmax(resampled.fronts["bigbird"][0]) == pytest.approx(-nats.min(), abs=0.1)

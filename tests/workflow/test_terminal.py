@@ -124,10 +124,13 @@ def test_warnings_and_that_there_is_nothing_to_do_are_passed_on_and_no_more(hand
 
 
 def test_a_run_ends_with_its_verdicts_and_where_to_look(tmp_path):
-    (tmp_path / "claims.csv").write_text("id,verdict\na,holds\nb,fails\nc,holds\n")
+    (tmp_path / "claims.csv").write_text("id,verdict,data\na,holds,real\nb,fails,real\nc,holds,real\n")
     (tmp_path / "report.html").touch()
     made = (tmp_path / "report.html").stat().st_mtime
     assert ending(tmp_path, made - 1).splitlines()[1] == "3 claims: 2 holds, 1 fails"
     assert f"report     {tmp_path}/report.html" in ending(tmp_path, made - 1)
     assert ending(tmp_path, made + 1) == ""
+    (tmp_path / "claims.csv").write_text("id,verdict,data\na,holds,real\nb,fails,generated\nc,holds,\n")
+    expected = "3 claims: 2 holds, 1 fails; 1 on generated text or pictures, a demonstration"
+    assert ending(tmp_path, made - 1).splitlines()[1] == expected
     assert ending(tmp_path / "none", 0) == ""
