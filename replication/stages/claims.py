@@ -11,7 +11,7 @@ from replication.stages.options import Output
 def claims(
     published: Annotated[
         Path,
-        typer.Option(help="CSV: id, paper, section, statement, effect, unit, relation, threshold, premise, notebook"),
+        typer.Option(help="CSV of all claims: kind, rule, threshold, band and premise, each with its source"),
     ],
     results: Annotated[Path, typer.Option(help="folder of a run's results, with a folder per task and config.yaml")],
     output: Output,
