@@ -16,7 +16,8 @@ def changing(rule: Rule, effect: Effect, verdict: str) -> str:
     """
     threshold = f"{rule.threshold:g}"
     if effect.interval == UNKNOWN:
-        return "a second model: one has no interval"
+        one = effect.n.partition(": ")[2].partition(" x ")[0].removeprefix("1 ")
+        return f"a second {one}: one has no interval"
     if effect.interval is None:
         beyond = rule.relation == ">=" if verdict == HOLDS else rule.relation == "<="
         return f"an effect {'below' if beyond else 'above'} {threshold}"

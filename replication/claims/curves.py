@@ -73,7 +73,9 @@ def curves(points: pd.DataFrame, scores: np.ndarray, gold: float, units: Units |
 def front(sparsity: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the Pareto front of points ``[N]`` with scores ``[1 + R, N]``, interpolated linearly: ``[1 + R, grid]``."""
     order = np.argsort(-sparsity, kind="stable")
-    sparsity, scores = sparsity[order], scores[:, order]
+    # Of points with the same sparsity only the best can be on the front.
+    negated, starts = np.unique(-sparsity[order], return_index=True)
+    sparsity, scores = -negated, np.maximum.reduceat(scores[:, order], starts, axis=1)
     best_of_sparser = np.maximum.accumulate(scores, axis=1)
     on_front = np.ones(scores.shape, bool)
     on_front[:, 1:] = scores[:, 1:] > best_of_sparser[:, :-1]

@@ -20,7 +20,9 @@ def effect(value, interval, draws=3):
         (">=", effect(-0.5, None), "an effect above 0"),
         ("<=", effect(-0.5, None), "an effect above 0"),
         ("<=", effect(0.5, None), "an effect below 0"),
-        (">=", effect(0.5, UNKNOWN, draws=1), "a second model: one has no interval"),
+        (">=", Effect("it", 0.5, UNKNOWN, "such models: 1 model x 9 words"), "a second model: one has no interval"),
+        (">=", Effect("it", 0.5, UNKNOWN, "this machine: 1 repeat"), "a second repeat: one has no interval"),
+        (">=", Effect("it", 0.5, UNKNOWN, "this model: 1 student seed"), "a second student seed: one has no interval"),
         (
             ">=",
             effect(0.5, (-0.5, 1.5)),

@@ -37,6 +37,12 @@ def test_a_front_is_interpolated_between_points_that_nothing_dominates():
     assert np.isnan(found[[at(0.19), at(0.61)]]).all()
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [2, 1, 0]])
+def test_of_points_with_equal_sparsity_the_best_is_on_the_front(order):
+    sparsity, scores = np.array([0.5, 0.5, 0.8]), np.array([[1.0, 3.0, 0.5]])
+    assert front(sparsity[order], scores[:, order])[0, at(0.5)] == 3.0
+
+
 def test_the_difference_is_the_mean_over_the_part_of_the_band_that_both_reach():
     compared = made({"a": [(0.2, 10.0), (0.8, 4.0)], "b": [(0.5, 7.0), (1.0, 2.0)]})
     (found,) = leads(compared, ["a"], ["b"], BAND).effects
