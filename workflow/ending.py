@@ -14,7 +14,7 @@ def ending(results: Path, since: float) -> str:
         rows = list(csv.DictReader(file))
     counts = Counter(row["verdict"] for row in rows)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    if generated := sum(row["data"] == "generated" for row in rows):
+    if generated := sum(row["data"] == "generated" and row["verdict"] != "untested" for row in rows):
         verdicts += f"; {generated} on generated text or pictures, a demonstration"
     places = {
         "report": page,
