@@ -34,7 +34,7 @@ def train_to_the_end(trainer: Trainer) -> list[dict[str, float]]:
     if state["global_step"] < trainer.args.max_steps:
         trainer.train(resume_from_checkpoint=last)
         return trainer.state.log_history
-    load_model(trainer.model, Path(state["best_model_checkpoint"] or last, "model.safetensors"), strict=False)
+    load_model(trainer.model, Path(state["best_model_checkpoint"] or last, "model.safetensors"))
     return state["log_history"]
 
 
