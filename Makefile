@@ -96,7 +96,7 @@ docs: env
 
 # Which Hugging Face architectures are exact or refused: after another version of transformers.
 architectures: env
-	python tests/sparselib/integrations/architectures.py
+	python tests/sparselib/huggingface/architectures.py
 
 # The tables between markers in README.md and reported/*/README.md, from the files of the runs.
 tables: env

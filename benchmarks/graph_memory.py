@@ -12,10 +12,10 @@ from threading import Thread
 
 import torch
 
+from replication.files.storage import hardware
 from replication.graphs.grids import expand
 from replication.graphs.shards import open_graphs, writing_graphs
 from replication.graphs.sweep import sweep_layer
-from replication.storage import hardware
 from sparselib.projections import fit_projection
 
 SEQUENCES, HEADS, LENGTH, DIMENSION = 64, 8, 256, 64

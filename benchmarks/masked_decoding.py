@@ -7,7 +7,7 @@ import time
 from argparse import Namespace
 from statistics import median
 
-import sparselib.integrations.fairseq  # noqa: F401  (makes fairseq importable)
+import replication.translation.fairseq  # noqa: F401  (makes fairseq importable)
 
 # isort: split
 import torch
@@ -16,9 +16,9 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
-from replication.storage import hardware
-from sparselib.integrations.fairseq.transformer import SparseTransformer, sparse_transformer
-from sparselib.integrations.graphs import PredictedGraph
+from replication.files.storage import hardware
+from replication.translation.fairseq.transformer import SparseTransformer, sparse_transformer
+from sparselib.graphs import PredictedGraph
 from sparselib.predictors import Clustering, Distance, Quantization
 from sparselib.predictors.positional import Nothing
 from sparselib.projections import Projection

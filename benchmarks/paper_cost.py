@@ -16,11 +16,11 @@ import torch
 import yaml
 from transformers import RobertaConfig, RobertaForMaskedLM
 
+from replication.files.storage import hardware
 from replication.graphs.grids import expand
 from replication.masked_lm.model import masked_loss
-from replication.storage import hardware
 from replication.translation.contenders import CONTENDERS
-from sparselib.integrations.huggingface import use_attention
+from sparselib.huggingface import use_attention
 
 ROOT = Path(__file__).parents[1]
 GIB = 2**30

@@ -14,12 +14,12 @@ from time import perf_counter
 import torch
 import yaml
 
+from replication.files.paths import ROOT
+from replication.files.storage import hardware
 from replication.graphs.centroids import fit_layer
 from replication.graphs.grids import Member, expand
 from replication.graphs.shards import LayerGraphs, open_graphs, writing_graphs
 from replication.graphs.sweep import sweep_layer
-from replication.paths import ROOT
-from replication.storage import hardware
 from sparselib import metrics
 from sparselib.masks.combine import combine
 from sparselib.projections import Projection

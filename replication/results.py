@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from replication.reading import read_table
+from replication.files.reading import read_table
 from sparselib import pareto_front
 
 #: Tables and figures name the methods so, in this order: Sparsefinder's, learned baselines, fixed baselines.

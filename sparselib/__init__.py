@@ -1,8 +1,18 @@
-"""Predict which query-key pairs of an entmax transformer get a nonzero weight, before computing them."""
+"""Predict which query-key pairs of an entmax transformer get nonzero weight, before computing any score."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-# Imported when they are asked for: what only compares fronts need not wait for torch.
+if TYPE_CHECKING:
+    from sparselib import masks
+    from sparselib.dense_attention import Scoring, attention, gold_graph
+    from sparselib.fronts import pareto_front
+    from sparselib.metrics import precision, recall, sparsity
+    from sparselib.normalizers import Entmax, entmax, entmax15, sparsemax, topk_softmax
+
+__version__ = "0.1.0"
+
+# Imported on first access: comparing Pareto fronts, for one, does not need torch.
 _MODULES = {
     "Entmax": "normalizers",
     "Scoring": "dense_attention",
@@ -18,7 +28,21 @@ _MODULES = {
     "sparsity": "metrics",
     "topk_softmax": "normalizers",
 }
-__all__ = [*_MODULES]
+__all__ = [
+    "Entmax",
+    "Scoring",
+    "attention",
+    "entmax",
+    "entmax15",
+    "gold_graph",
+    "masks",
+    "pareto_front",
+    "precision",
+    "recall",
+    "sparsemax",
+    "sparsity",
+    "topk_softmax",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 
 def modules_after(code: str) -> set[str]:

@@ -4,14 +4,12 @@ import ast
 import builtins
 from dataclasses import dataclass, field
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 #: What a module needs that is installed beside torch.
 NEEDS = {
     "transformers": "transformers",
-    "sparselib.integrations.huggingface": "transformers",
-    "sparselib.sparsify": "transformers",
-    "sparselib.integrations.fairseq": "fairseq",
+    "sparselib.huggingface": "transformers",
     "replication": "replication",
     "replication.translation": "fairseq",
 }

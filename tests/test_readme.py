@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 from readme import Snippet, snippets
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 SNIPPETS = snippets()
 CASES = [

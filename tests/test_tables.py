@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replication.paths import ROOT
-from replication.reading import read_table
+from replication.files.paths import ROOT
+from replication.files.reading import read_table
 from replication.tables import characters, claims, forms, kmeans, speed
 from replication.tables.attention import targets
 from replication.tables.markers import END, markdown, with_tables

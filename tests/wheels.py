@@ -9,7 +9,7 @@ from zipfile import ZipFile
 
 from packaging.requirements import Requirement
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 

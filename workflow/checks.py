@@ -203,7 +203,7 @@ def _retrofit(settings: dict, path: str) -> Iterator[Problem]:
     yield from _corpus(settings["corpus"], f"{path}.corpus", ("train", "valid"))
     yield from _methods(settings["rules"], f"{path}.rules", settings["students"]["points"])
     for recall in settings["recalls"]:
-        # The shortest bet that certifies a head which misses nothing: sparselib.sparsify.guarantee, whose import takes seconds.
+        # The shortest bet that certifies a head which misses nothing: sparselib.huggingface.guarantee; importing it is slow.
         certain = -math.log(1 - settings["confidence"])
         needed = math.ceil(certain / math.log1p(0.9 * (1 - recall) / recall)) if recall < 1 else math.inf
         if settings["sequences"]["calibrate"] // 2 < needed:

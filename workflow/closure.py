@@ -18,7 +18,7 @@ PACKAGES = ("replication", "sparselib")
 #: The versions of everything else.
 LOCK = "requirements.lock"
 #: fairseq imports this package by the path of its folder.
-BY_PATH = {"sparselib.integrations.fairseq.commands": "sparselib.integrations.fairseq.user_dir.sparselib_fairseq"}
+BY_PATH = {"replication.translation.fairseq.commands": "replication.translation.fairseq.user_dir.sparselib_fairseq"}
 
 
 def closure(command: str) -> list[str]:

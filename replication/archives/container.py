@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from replication.storage import FormatError, replacing
+from replication.files.storage import FormatError, replacing
 
 #: Hexadecimal digits of the checksum.
 DIGITS = 64

@@ -1,7 +1,7 @@
 """What an archive says of itself: RO-Crate metadata, with what was made by which stage and from what.
 
 The profile is Process Run Crate 0.5 (Leo et al. 2024, *Recording provenance of workflow runs with RO-Crate*): a
-``CreateAction`` for every stage that made something of the same inputs, as their seals say (:mod:`replication.seals`).
+``CreateAction`` for every stage that made something of the same inputs, as their seals say (:mod:`replication.files.seals`).
 """
 
 import json
@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from replication.seals import checksum, sealed
-from replication.storage import provenance
+from replication.files.seals import checksum, sealed
+from replication.files.storage import provenance
 
 #: Where RO-Crate asks for it.
 METADATA = "ro-crate-metadata.json"

@@ -14,8 +14,8 @@ import pandas as pd
 
 from replication.archives.container import opened
 from replication.claims import ledger
-from replication.paths import ELSEWHERE, ROOT
-from replication.storage import FormatError, write_table
+from replication.files.paths import ELSEWHERE, ROOT
+from replication.files.storage import FormatError, write_table
 
 #: The ledger's rules, in the repository and in archives.
 PUBLISHED = "config/published/claims.csv"

@@ -10,8 +10,8 @@ from transformers import BartConfig, BartForConditionalGeneration, set_seed
 from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from replication.captioning.vocabulary import BEGIN, END, PAD, UNKNOWN
-from replication.seals import verified
-from sparselib.integrations.huggingface import use_attention
+from replication.files.seals import verified
+from sparselib.huggingface import use_attention
 from sparselib.normalizers import Entmax, topk_softmax
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from replication.captioning.scenes import patches, scenes
-from replication.storage import replacing
+from replication.files.storage import replacing
 
 SPLITS = ("train", "test")
 #: Where Karpathy's splits go: what he left over is trained on too, as usual; nothing is chosen on the validation split.

@@ -13,10 +13,9 @@ from transformers import Trainer, TrainingArguments
 
 from replication.captioning.batches import Captions, Regions, labels_batch, regions_batch
 from replication.captioning.model import Captioner
-from replication.divergence import check_loss
-from replication.resuming import keep_whole_checkpoints, train_to_the_end
-from replication.seals import seal
-from replication.storage import replacing
+from replication.files.seals import seal
+from replication.files.storage import replacing
+from replication.training import check_loss, keep_whole_checkpoints, train_to_the_end
 
 
 class CaptionTrainer(Trainer):

@@ -11,7 +11,7 @@ from replication.char_lm.data import Alphabet
 from replication.char_lm.matrix_transformer import MatrixTransformer
 from replication.char_lm.recurrent import RecurrentModel
 from replication.char_lm.transformer_xl import TransformerXL
-from replication.storage import read_header, read_tensors, write_tensors
+from replication.files.storage import read_header, read_tensors, write_tensors
 from sparselib.checks import one_of
 from sparselib.forms import factorised, form
 from sparselib.normalizers import Entmax, topk_softmax

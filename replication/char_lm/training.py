@@ -17,9 +17,8 @@ from replication.char_lm.data import IGNORED, Alphabet, Stream
 from replication.char_lm.evaluation import evaluate, total_nats
 from replication.char_lm.models import accelerator, build_model, save_model
 from replication.char_lm.recurrent import Memory, RecurrentModel
-from replication.divergence import check_loss
-from replication.precision import matmul_precision
-from replication.storage import read_header, read_tensors, write_tensors
+from replication.files.storage import read_header, read_tensors, write_tensors
+from replication.training import check_loss, matmul_precision
 from sparselib.checks import at_least
 
 CHECKPOINT = "character model in training"
@@ -30,7 +29,7 @@ class Recipe:
     """How to train: ``steps`` of one segment of ``length`` in every row each, a line of the log every ``log_every`` steps.
 
     Adam's learning rate rises linearly over ``warmup_steps``, then falls to 0 as a cosine (Transformer-XL's code); gradients
-    are clipped to a norm of ``clip_norm``. ``matmul_precision`` is that of :func:`replication.precision.matmul_precision`.
+    are clipped to a norm of ``clip_norm``. ``matmul_precision`` is that of :func:`replication.training.matmul_precision`.
     """
 
     steps: int

@@ -24,7 +24,7 @@ from replication.claims.band import Band
 from replication.claims.change import changing
 from replication.claims.curves import in_words
 from replication.claims.finding import FAILS, NOT_COMPARABLE, UNKNOWN, UNTESTED, VERDICTS, Effect, Finding, Rule, Test
-from replication.reading import digest, noting
+from replication.files.reading import digest, noting
 
 __all__ = ["TESTS", "VERDICTS", "Effect", "Finding", "Rule", "ledger"]
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.scores import CONFIDENCE, Units, effect, means
-from replication.reading import read_table
+from replication.files.reading import read_table
 from replication.results import at_every_count, read_block_times, read_blocks
 from replication.timing.repeats import block_seconds, note_of
 

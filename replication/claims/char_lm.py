@@ -12,7 +12,7 @@ import pandas as pd
 
 from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.scores import Units, effect, means, over_seeds, plain
-from replication.reading import read_table
+from replication.files.reading import read_table
 from replication.results import SPAN_MODELS, read_characters, spans_at_bits
 
 TESTS: dict[str, Test] = {}

@@ -6,7 +6,7 @@ import numpy as np
 
 from replication.claims.finding import Finding, Test, registering
 from replication.claims.scores import plain
-from replication.reading import read_table
+from replication.files.reading import read_table
 
 TESTS: dict[str, Test] = {}
 _claim = registering(TESTS)

@@ -15,7 +15,7 @@ import pandas as pd
 from replication.bleu import COUNTS
 from replication.claims.finding import Effect, Finding, Test, in_every
 from replication.claims.scores import Units, bleu, effect, over_seeds
-from replication.reading import read_table
+from replication.files.reading import read_table
 from replication.results import read_cross_attention, read_forms
 
 SENTENCES: dict[str, Test] = {}

@@ -11,7 +11,7 @@ from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.premises import configuration
 from replication.claims.scores import Units, counted, means, over_seeds, plain
 from replication.claims.settings import of_points, papers_own
-from replication.reading import read_table
+from replication.files.reading import read_table
 from replication.results import POINT, over_heads, read_replaced, read_sweep
 
 DISTANCE, KMEANS, ROUTING = "sparsefinder-distance", "sparsefinder-kmeans", "routing"

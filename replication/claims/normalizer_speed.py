@@ -12,7 +12,7 @@ import pandas as pd
 from replication.bleu import COUNTS
 from replication.claims.finding import Finding, Test
 from replication.claims.scores import Units, bleu, effect, over_seeds
-from replication.reading import read_table
+from replication.files.reading import read_table
 from replication.timing.repeats import note_of, repeats
 
 #: Other sparse attentions.

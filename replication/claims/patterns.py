@@ -5,7 +5,7 @@ from pathlib import Path
 from replication.claims.char_lm import every_corpus, saved
 from replication.claims.finding import Finding, Test, together
 from replication.claims.scores import over_seeds
-from replication.reading import read_table
+from replication.files.reading import read_table
 
 
 def _below(worse: str, better: str) -> Test:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from replication.reading import noted, read_table
+from replication.files.reading import noted, read_table
 from replication.results import by_budget, over_heads, read_captioning, read_characters, read_forms, read_sweep
 from replication.timing.repeats import repeats
 

@@ -7,7 +7,7 @@ import yaml
 
 from replication.claims import judge
 from replication.claims.char_lm import PRINTED as BITS
-from replication.storage import replacing, write_table
+from replication.files.storage import replacing, write_table
 
 #: Claims that the paper's own printed table contradicts, and how.
 CONTRADICTIONS = {

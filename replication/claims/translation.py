@@ -24,7 +24,7 @@ from replication.claims.masked_lm import (
 )
 from replication.claims.scores import Units, bleu, correlation, effect, known_mean, over_seeds, plain
 from replication.claims.settings import papers_own, single
-from replication.reading import read_table
+from replication.files.reading import read_table
 from replication.results import POINT, over_heads, read_replaced, read_sweep
 
 SPARSEFINDER = [DISTANCE, KMEANS]

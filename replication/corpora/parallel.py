@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
-from replication.storage import replacing
+from replication.files.storage import replacing
 
 #: What the files of a split may be called, besides the name of the split.
 _ALIASES = {"valid": ("valid", "val", "dev")}

@@ -8,7 +8,7 @@ from pathlib import Path
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
-from replication.storage import replacing
+from replication.files.storage import replacing
 
 #: What subword-nmt appends to a piece that the next one continues.
 CONTINUED = "@@ "

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replication.corpora.documents import Document, Sentence
-from replication.storage import replacing
+from replication.files.storage import replacing
 
 SCHEMA = pa.schema(
     [

@@ -12,9 +12,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenize
 
 from replication.corpora.blocks import KIND
 from replication.corpora.documents import Document
-from replication.paths import located
-from replication.seals import seal
-from replication.storage import replacing, write_tensors
+from replication.files.paths import located
+from replication.files.seals import seal
+from replication.files.storage import replacing, write_tensors
 
 SPECIAL_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 

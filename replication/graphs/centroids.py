@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from replication.files.storage import read_tensors, write_tensors
 from replication.graphs.grids import cluster_counts
 from replication.graphs.shards import LayerGraphs
-from replication.storage import read_tensors, write_tensors
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.predictors import PREDICTORS, Clustering, fit_centroids, fit_routing_centroids
 from sparselib.projections import Batch, Projection

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from replication.files.storage import read_tensors, write_tensors
 from replication.graphs.shards import LayerGraphs
-from replication.storage import read_tensors, write_tensors
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.projections import Projection, fit_projection
 

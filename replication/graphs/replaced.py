@@ -10,8 +10,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from replication.graphs.grids import Member
-from sparselib.integrations.control import Graph, LayerCall
-from sparselib.integrations.graphs import PredictedGraph
+from sparselib.control import Graph, LayerCall
+from sparselib.graphs import PredictedGraph
 from sparselib.projections import Projection
 
 #: Where a graph stands in the tables: its method, setting and window.

@@ -22,7 +22,7 @@ from safetensors import safe_open
 from torch import Tensor
 from torch.nn.functional import pad
 
-from replication.storage import FormatError, encode_header, open_tensors, replacing
+from replication.files.storage import FormatError, encode_header, open_tensors, replacing
 from sparselib.projections import Batch
 
 KIND = "attention-graphs"

@@ -20,9 +20,8 @@ from sparselib.blocks import ClusteredBlocks, NearestBlocks
 from sparselib.blocks.chunks import Chunks
 from sparselib.blocks.fixed import MOST_FIXED_BLOCKS
 from sparselib.blocks.graph import PredictedBlocks, unite
+from sparselib.control import AttentionControl, BlockGraph
 from sparselib.dense_attention import attention, gold_graph
-from sparselib.integrations.control import BlockGraph
-from sparselib.integrations.huggingface import AttentionControl
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.metrics import recall, sparsity
 from sparselib.projections import Projection

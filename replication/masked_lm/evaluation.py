@@ -17,7 +17,7 @@ from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from sparselib import metrics
-from sparselib.integrations.control import AttentionControl, Graph, LayerCall
+from sparselib.control import AttentionControl, Graph, LayerCall
 
 
 @dataclass(frozen=True)

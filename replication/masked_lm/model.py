@@ -14,9 +14,10 @@ from transformers import (
     set_seed,
 )
 
-from replication.paths import located
-from replication.seals import verified
-from sparselib.integrations.huggingface import AttentionControl, use_attention
+from replication.files.paths import located
+from replication.files.seals import verified
+from sparselib.control import AttentionControl
+from sparselib.huggingface import use_attention
 
 IGNORED = -100
 #: What the model is read from.

@@ -20,14 +20,13 @@ from transformers import (
     default_data_collator,
 )
 
-from replication import processes
-from replication.divergence import check_loss
+from replication.files.seals import seal
+from replication.files.storage import replacing
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
-from replication.resuming import keep_whole_checkpoints, train_to_the_end
-from replication.seals import seal
-from replication.storage import replacing
+from replication.training import COUNT, INDEX, check_loss, is_first, keep_whole_checkpoints, share, train_to_the_end
+from sparselib.control import AttentionControl
 from sparselib.dense_attention import Normalizer
-from sparselib.integrations.huggingface import AttentionControl, use_attention
+from sparselib.huggingface import use_attention
 from sparselib.normalizers import entmax15
 
 #: Measure the held-out loss at each checkpoint, and end with the model that had the lowest.
@@ -99,9 +98,9 @@ class MaskedLMTrainer(Trainer):
             seed = self.args.seed * 1_000_003 + self.drawn_for
             self.collator.generator = torch.Generator().manual_seed(seed)
         # Each process draws for the rows of all, which go by its own, and so masks the places that one alone would.
-        places = input_ids.cpu().repeat(processes.COUNT, 1)
+        places = input_ids.cpu().repeat(COUNT, 1)
         drawn = self.collator.torch_mask_tokens(places, special_tokens_mask=torch.isin(places, self.special))
-        masked, labels = (rows.chunk(processes.COUNT)[processes.INDEX].to(input_ids.device) for rows in drawn)
+        masked, labels = (rows.chunk(COUNT)[INDEX].to(input_ids.device) for rows in drawn)
         return masked, labels
 
 
@@ -120,11 +119,11 @@ def share_of_loss(model: PreTrainedModel, input_ids: Tensor, labels: Tensor) -> 
 
     Training calls the model itself for it: what wraps a model, for other processes or lower precision, wraps its call.
     """
-    if processes.COUNT == 1:
+    if COUNT == 1:
         return masked_loss(model, input_ids, labels)
     places = (labels != IGNORED).sum()
     torch.distributed.all_reduce(places)
-    return masked_loss(model, input_ids, labels, reduction="none").sum() * processes.COUNT / places
+    return masked_loss(model, input_ids, labels, reduction="none").sum() * COUNT / places
 
 
 def train(
@@ -144,7 +143,7 @@ def train(
     """Train on blocks ``[N, n]`` and leave the model in ``folder``.
 
     An interrupted run resumes from its last whole checkpoint if it was started with the same settings. Checkpoints stay until
-    :func:`replication.resuming.remove_checkpoints`. Processes that torchrun has started share each batch, and the first of them
+    :func:`replication.training.remove_checkpoints`. Processes that torchrun has started share each batch, and the first of them
     writes.
 
     Parameters
@@ -178,9 +177,7 @@ def train(
     if held_out and held_out > len(input_ids) - 2:
         raise ValueError(f"`held_out` must leave two of {len(input_ids)} training sequences, got {held_out}")
     batch = "per_device_train_batch_size"
-    own = arguments | {
-        batch: processes.share(batch, arguments.get(batch, TrainingArguments.per_device_train_batch_size))
-    }
+    own = arguments | {batch: share(batch, arguments.get(batch, TrainingArguments.per_device_train_batch_size))}
     control = use_attention(model, normalizer)
     checkpoints = folder / "checkpoints"
     on_cpu = not torch.accelerator.is_available()
@@ -189,7 +186,7 @@ def train(
         seed=seed,
         report_to="none",
         use_cpu=on_cpu,
-        ddp_backend="gloo" if on_cpu and processes.COUNT > 1 else None,
+        ddp_backend="gloo" if on_cpu and COUNT > 1 else None,
         save_total_limit=1,
         dataloader_pin_memory=torch.cuda.is_available(),
         **(HELD_OUT if held_out else {}),
@@ -199,7 +196,7 @@ def train(
         args.eval_steps = args.save_steps
     text = hashlib.sha256(input_ids.contiguous().numpy().tobytes()).hexdigest()
     with args.main_process_first():
-        if processes.is_first():
+        if is_first():
             keep_whole_checkpoints(
                 checkpoints,
                 {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
@@ -225,7 +222,7 @@ def train(
     finally:
         for name in ("forward", "_original_forward"):
             vars(model).pop(name, None)
-    if processes.is_first():
+    if is_first():
         with replacing(folder / "model.safetensors") as temporary:
             save_model(model, str(temporary))
         model.config.save_pretrained(folder)

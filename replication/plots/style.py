@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from replication.storage import replacing
+from replication.files.storage import replacing
 
 STYLE = Path(__file__).parent / "print.mplstyle"
 #: Widths of a figure over the text and of one in a column, in inches: those of the ACL's style. A page is 9.4 high.

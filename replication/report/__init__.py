@@ -12,7 +12,7 @@ import pandas as pd
 from replication.claims.finding import UNTESTED
 from replication.claims.overview import demonstrates, overview
 from replication.claims.runs import known, ledgers
-from replication.storage import provenance
+from replication.files.storage import provenance
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from transformers import PreTrainedModel
 
 from replication.retrofit.rules import Rule
 from sparselib import metrics
-from sparselib.integrations.control import AttentionControl, LayerCall
-from sparselib.sparsify.gold import GoldRule
+from sparselib.control import AttentionControl, LayerCall
+from sparselib.huggingface.gold import GoldRule
 
 MEASURES = ("recall", "sparsity", "drift", "cosine")
 

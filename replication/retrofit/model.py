@@ -6,8 +6,8 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModel, PreTrainedModel
 
+from replication.files.paths import PACKAGE, located
 from replication.masked_lm.model import load_model
-from replication.paths import PACKAGE, located
 
 
 def load_encoder(name: str | Path) -> PreTrainedModel:

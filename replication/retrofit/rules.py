@@ -7,11 +7,11 @@ from functools import partial
 from torch import Tensor
 
 from replication.graphs.grids import Member, expand
+from replication.retrofit.rivals import Gate, Quest, StreamingLLM, TokensOfBlocks, VerticalSlash, XAttention
 from replication.retrofit.students import Students
-from replication.rivals import Gate, Quest, StreamingLLM, TokensOfBlocks, VerticalSlash, XAttention
 from sparselib.blocks import ClusteredBlocks
-from sparselib.integrations.control import Graph
-from sparselib.integrations.graphs import PredictedGraph
+from sparselib.control import Graph
+from sparselib.graphs import PredictedGraph
 from sparselib.predictors import Clustering, Distance, Predictor, TopK
 
 #: Rules that learn nothing and draw nothing: by name, the predictor of raw queries and keys.

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from replication.graphs.centroids import sample_points
-from replication.rivals import Gate, fit_gate
+from replication.retrofit.rivals import Gate, fit_gate
 from sparselib.blocks.chunks import Chunks
+from sparselib.huggingface.layers import NeededEdges
 from sparselib.normalizers import Normalizer
 from sparselib.predictors import fit_centroids
 from sparselib.projections import Projection, fit_projection
-from sparselib.sparsify.layers import NeededEdges
 
 
 @dataclass

@@ -6,7 +6,7 @@ from pathlib import Path
 from torch import Tensor
 
 from replication.corpora.blocks import KIND
-from replication.storage import read_tensors
+from replication.files.storage import read_tensors
 
 
 def sequences(path: Path, first: int, count: int) -> Tensor:

@@ -16,7 +16,7 @@ def archive(
     """Write a checksummed zip of files of a run, an RO-Crate: what was made by which stage, from what, with which versions."""
     from replication.archives.container import write
     from replication.archives.crate import METADATA, metadata
-    from replication.seals import seal_of
+    from replication.files.seals import seal_of
 
     if missing := [str(path) for path in file if not path.exists()]:
         raise FileNotFoundError(f"{', '.join(missing)}: not there")

@@ -22,7 +22,7 @@ def attention_parts(
     from replication.char_lm.data import read_streams
     from replication.char_lm.models import load_model
     from replication.char_lm.parts import attention_in_parts
-    from replication.storage import write_table
+    from replication.files.storage import write_table
 
     tables = []
     for folder in model:

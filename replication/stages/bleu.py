@@ -22,7 +22,7 @@ def bleu(
     """BLEU of the translator itself, on a whole split."""
     import pandas as pd
 
-    from replication.storage import replacing, write_table
+    from replication.files.storage import replacing, write_table
     from replication.translation.evaluation import score, to_text
     from replication.translation.model import load_translator
 

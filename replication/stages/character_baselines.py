@@ -9,7 +9,7 @@ def character_baselines(text: Text, output: Output) -> None:
 
     from replication.char_lm.data import Alphabet
     from replication.char_lm.evaluation import baselines
-    from replication.storage import write_table
+    from replication.files.storage import write_table
 
     train, test = ((text / f"{split}.txt").read_bytes() for split in ("train", "test"))
     alphabet = Alphabet.of(train)

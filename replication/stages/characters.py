@@ -14,7 +14,7 @@ def characters(
 ) -> None:
     """Write or read a text, and split it."""
     from replication.char_lm.corpus import read_corpus
-    from replication.storage import replacing, write_json
+    from replication.files.storage import replacing, write_json
 
     splits = read_corpus(source)
     for name, split in splits.items():

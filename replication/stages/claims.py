@@ -20,6 +20,6 @@ def claims(
     import pandas as pd
 
     from replication.claims import ledger
-    from replication.storage import write_table
+    from replication.files.storage import write_table
 
     write_table(output, ledger(pd.read_csv(published), results), may_be_empty=["effect"])

@@ -13,7 +13,7 @@ def compare_weights(
     results: Annotated[Path, typer.Option(help="folder of a profile's results, with models trained anew")],
 ) -> None:
     """Say of each shipped model whether the one trained anew has the promised weights: same, other or missing."""
-    from replication.checkpoints import compare
+    from replication.files.checkpoints import compare
 
     found = compare(checkpoints, results)
     for name, verdict in found.items():

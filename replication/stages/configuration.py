@@ -13,7 +13,7 @@ def configuration(
     """Write the configuration of a run as YAML, beside its results: premises of claims are read from it."""
     import yaml
 
-    from replication.storage import replacing
+    from replication.files.storage import replacing
 
     with replacing(output) as temporary:
         temporary.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")

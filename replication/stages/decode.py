@@ -44,9 +44,9 @@ def decode(
     ] = 32000,
 ) -> None:
     """BLEU of beam search with predicted graphs in the decoder's self-attention, in all layers and heads, from every seed."""
+    from replication.files.storage import write_table
     from replication.graphs.grids import expand
     from replication.graphs.replaced import Replacements
-    from replication.storage import write_table
     from replication.translation.evaluation import evaluate_replaced
     from replication.translation.model import load_translator
 

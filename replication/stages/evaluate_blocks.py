@@ -24,8 +24,8 @@ def evaluate_blocks(
     """Perplexity when every layer visits predicted, random or all blocks, of every size and from every seed."""
     from itertools import product
 
+    from replication.files.storage import write_table
     from replication.masked_lm import blocks as masked_lm_blocks
-    from replication.storage import write_table
     from sparselib.blocks.chunks import Chunks
 
     network, control, loaded = load_network(model, tokenizer)

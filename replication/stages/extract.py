@@ -18,10 +18,10 @@ def extract(
 ) -> None:
     """Store the queries and keys of every layer, from which the gold attention graphs follow."""
     from replication.corpora.blocks import KIND
+    from replication.files.storage import read_tensors
     from replication.graphs.shards import sample_sequences
     from replication.masked_lm.evaluation import extract_graphs
     from replication.masked_lm.model import load_entmax_model
-    from replication.storage import read_tensors
 
     chosen = dict(paired(tokens=tokens, sequences=sequences))
     ids = {path: read_tensors(path, kind=KIND)["input_ids"] for path in chosen}

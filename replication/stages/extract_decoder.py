@@ -19,7 +19,7 @@ def extract_decoder(
     batch_tokens: BatchTokens = 4000,
 ) -> None:
     """Store the queries and keys of every layer of decoder self-attention."""
-    from replication.storage import write_table
+    from replication.files.storage import write_table
     from replication.translation.evaluation import extract_decoder_graphs
     from replication.translation.model import load_translator
 

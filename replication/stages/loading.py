@@ -14,8 +14,8 @@ def load_network(model: Path, tokenizer: Path):
 def masked_text(tokens: Path, tokenizer, masking: dict):
     """The first sequences, with the places to predict."""
     from replication.corpora.blocks import KIND
+    from replication.files.storage import read_tensors
     from replication.masked_lm.evaluation import mask_text
-    from replication.storage import read_tensors
 
     input_ids = read_tensors(tokens, kind=KIND)["input_ids"][: masking["sequences"]]
     return mask_text(input_ids, tokenizer, masking["mask_probability"], masking["seed"])

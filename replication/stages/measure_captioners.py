@@ -25,7 +25,7 @@ def measure_captioners(
     from replication.captioning.pictures import load_pictures, regions_of
     from replication.captioning.scores import corpus
     from replication.captioning.vocabulary import Vocabulary
-    from replication.storage import write_table
+    from replication.files.storage import write_table
 
     test, read = load_pictures(pictures / "test.jsonl"), regions_of(regions)
     for folder in model:

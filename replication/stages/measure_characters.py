@@ -20,7 +20,7 @@ def measure_characters(
     from replication.char_lm.data import read_streams
     from replication.char_lm.evaluation import evaluate
     from replication.char_lm.models import load_model
-    from replication.storage import write_table
+    from replication.files.storage import write_table
 
     for folder in model:
         run, (loaded, known) = (

@@ -26,7 +26,7 @@ def measure_forms(
     import pandas as pd
 
     from replication.corpora.alignment import from_pharaoh
-    from replication.storage import write_table, write_tensors
+    from replication.files.storage import write_table, write_tensors
     from replication.translation.cross_attention import describe
     from replication.translation.forms import FULL, TOP_K, attending_fully, measure
     from replication.translation.model import load_translator

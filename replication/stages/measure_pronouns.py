@@ -29,7 +29,7 @@ def measure_pronouns(
     """
     from replication.corpora.sources import read_block_sentences
     from replication.corpora.subwords import load_codes, tokenizer
-    from replication.storage import write_table
+    from replication.files.storage import write_table
     from replication.translation.data import CODES
     from replication.translation.model import load_translator
     from replication.translation.pronouns import contrasts_of, first_of_each, measure

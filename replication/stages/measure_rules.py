@@ -20,16 +20,16 @@ def measure_rules(
     """Recall, sparsity and drift of every rule of the grid, with students of every seed."""
     import pandas as pd
 
+    from replication.files.storage import write_table
     from replication.retrofit.measuring import measure
     from replication.retrofit.model import load_encoder
     from replication.retrofit.rules import clusters, fixed, learned
     from replication.retrofit.students import fit_students
     from replication.retrofit.text import batches, sequences
-    from replication.storage import write_table
-    from sparselib.integrations.huggingface import use_attention
+    from sparselib.huggingface import use_attention
+    from sparselib.huggingface.gold import gold_rule
+    from sparselib.huggingface.layers import Layer, shown
     from sparselib.normalizers import Entmax
-    from sparselib.sparsify.gold import gold_rule
-    from sparselib.sparsify.layers import Layer, shown
 
     count, size, grid = settings["sequences"], settings["batch_size"], settings["rules"]
     text = sequences(train, 0, count["learn"])

@@ -24,7 +24,7 @@ def normalizer_speed(
     """Speed of training and decoding, BLEU and attended keys of one model with softmax, top-k, sparsemax and entmax."""
     from importlib.metadata import version
 
-    from replication.storage import provenance, write_json, write_table
+    from replication.files.storage import provenance, write_json, write_table
     from replication.translation.speed import measure
 
     expected = references.read_text(encoding="utf-8").splitlines()

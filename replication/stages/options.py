@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from replication.seals import making, verified, verified_folder
+from replication.files.seals import making, verified, verified_folder
 
 
 def json_object(text: str) -> dict:

@@ -24,7 +24,7 @@ def parallel_corpus(
     """Write or read aligned sentences, or blocks of them, one plain text file per split and language."""
     from replication.corpora.parallel import write_parallel
     from replication.corpora.sources import read_alignments, read_document_blocks, read_parallel_splits
-    from replication.storage import replacing
+    from replication.files.storage import replacing
 
     if block_words is not None and align:
         raise ValueError("--align: blocks of sentences have no word alignment; leave out one of --align, --block-words")

@@ -26,8 +26,8 @@ def perplexity(
     import pandas as pd
 
     from replication.corpora.blocks import KIND
+    from replication.files.storage import read_tensors, write_table
     from replication.masked_lm import evaluation
-    from replication.storage import read_tensors, write_table
 
     network, _, loaded = load_network(model, tokenizer)
     train_ids = read_tensors(train_tokens, kind=KIND)["input_ids"]

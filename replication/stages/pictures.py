@@ -16,7 +16,7 @@ def pictures(
 ) -> None:
     """Draw scenes, or read Karpathy's splits of COCO and look whether every image has its features."""
     from replication.captioning.pictures import read_pictures, write_features, write_pictures
-    from replication.storage import write_json
+    from replication.files.storage import write_json
 
     splits, features = read_pictures(source)
     for name, split in splits.items():

@@ -17,7 +17,7 @@ def printed(
     import pandas as pd
 
     from replication.claims.printed import ledger_of_papers
-    from replication.storage import write_table
+    from replication.files.storage import write_table
 
     with tempfile.TemporaryDirectory() as folder:
         table = ledger_of_papers(pd.read_csv(published / "claims.csv"), published, Path(folder))

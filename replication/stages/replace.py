@@ -34,10 +34,10 @@ def replace(
     output: Annotated[Path, typer.Option(help="folder for seed<n>.csv, and losses_seed<n>.parquet of every sequence")],
 ) -> None:
     """Perplexity with predicted graphs in place of the true ones, in all layers and heads at once, from every seed."""
+    from replication.files.storage import write_table
     from replication.graphs.grids import expand
     from replication.graphs.replaced import Replacements
     from replication.masked_lm.evaluation import evaluate_replaced
-    from replication.storage import write_table
 
     network, control, loaded = load_network(model, tokenizer)
     replacements = Replacements(students_of(projections, centroids, seed), expand(methods), window, global_tokens)

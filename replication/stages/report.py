@@ -15,9 +15,9 @@ def report(
     output: Output,
 ) -> None:
     """Write a page about a run: verdicts, claims, figures and settings in one file."""
-    from replication.paths import ROOT
+    from replication.files.paths import ROOT
+    from replication.files.storage import replacing
     from replication.report import page
-    from replication.storage import replacing
 
     with replacing(output) as temporary:
         temporary.write_text(page(ROOT, results.name), encoding="utf-8")

@@ -18,7 +18,7 @@ def scaling(
     """Time and memory of block-sparse entmax attention and its peers against n; on a GPU if there is one."""
     import torch
 
-    from replication.storage import write_table
+    from replication.files.storage import write_table
     from replication.timing.contenders import untrained_prediction
     from replication.timing.scaling import measure
 

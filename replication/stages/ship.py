@@ -19,6 +19,6 @@ def ship(
     measured: Annotated[list[Path], typer.Option(help="CSV of what was measured with the model")] = [],  # noqa: B006
 ) -> None:
     """Store a model's weights in half precision, with what made them, and list their hash in weights.csv."""
-    from replication.checkpoints import ship
+    from replication.files.checkpoints import ship
 
     typer.echo(f"{ship(model, checkpoints, name, run, text, code, beside, measured)}  {name}")

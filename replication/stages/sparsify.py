@@ -22,13 +22,13 @@ def sparsify(
     """Tune every head to the target, save how, and measure it on other text."""
     import json
 
+    from replication.files.storage import write_table
     from replication.retrofit.measuring import measure
     from replication.retrofit.model import load_encoder
     from replication.retrofit.rules import Rule
     from replication.retrofit.text import batches, sequences
-    from replication.storage import write_table
-    from sparselib.sparsify import sparsify as tuned
-    from sparselib.sparsify.gold import gold_rule
+    from sparselib.huggingface import sparsify as tuned
+    from sparselib.huggingface.gold import gold_rule
 
     count, size = settings["sequences"], settings["batch_size"]
     text = sequences(train, count["learn"], count["calibrate"])

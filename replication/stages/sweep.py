@@ -20,11 +20,11 @@ def sweep(
     output: Annotated[Path, typer.Option(help="folder for seed<n>.parquet, of all layers")],
 ) -> None:
     """Recall and sparsity of every member of the grid with every window, on every layer and from every seed."""
+    from replication.files.storage import write_table
     from replication.graphs import projections as learned
     from replication.graphs.centroids import load
     from replication.graphs.grids import expand
     from replication.graphs.sweep import sweep_layer
-    from replication.storage import write_table
 
     members = expand(methods)
 

@@ -18,10 +18,10 @@ def tags(
 ) -> None:
     """How the parts of speech spread over the k-means clusters of each head."""
     from replication.corpora.blocks import KIND
+    from replication.files.storage import read_header, read_tensors, write_table
     from replication.graphs import projections
     from replication.graphs.analysis import tags_over_clusters
     from replication.graphs.centroids import load
-    from replication.storage import read_header, read_tensors, write_table
 
     header, tagged = read_header(tokens, kind=KIND), read_tensors(tokens, kind=KIND)["tags"]
 

@@ -25,8 +25,8 @@ def time_blocks(
     """Seconds per sequence of predicting blocks of every size, of attending to them, and of the whole model."""
     import torch
 
+    from replication.files.storage import hardware, write_table
     from replication.masked_lm import blocks as masked_lm_blocks
-    from replication.storage import hardware, write_table
     from sparselib.blocks.chunks import Chunks
 
     network, control, loaded = load_network(model, tokenizer)

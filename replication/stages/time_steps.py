@@ -21,7 +21,7 @@ def time_steps(
     from replication.char_lm.models import load_model
     from replication.char_lm.step_time import step_seconds
     from replication.char_lm.training import Recipe
-    from replication.storage import hardware, write_table
+    from replication.files.storage import hardware, write_table
 
     runs = {folder.parent.name: json.loads((folder / "training.json").read_text()) for folder in model}
     first = next(iter(runs.values()))

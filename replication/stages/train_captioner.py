@@ -26,9 +26,8 @@ def train_captioner(
     from replication.captioning.pictures import load_pictures, regions_of
     from replication.captioning.training import train
     from replication.captioning.vocabulary import Vocabulary
-    from replication.processes import see_one_gpu
-    from replication.resuming import remove_checkpoints, runtime
-    from replication.storage import provenance, write_json, write_table
+    from replication.files.storage import provenance, write_json, write_table
+    from replication.training import remove_checkpoints, runtime, see_one_gpu
 
     see_one_gpu()
     known, read = load_pictures(pictures / "train.jsonl"), regions_of(regions)

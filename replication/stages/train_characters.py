@@ -27,7 +27,7 @@ def train_characters(
     from replication.char_lm.data import read_streams
     from replication.char_lm.models import build_model
     from replication.char_lm.training import Recipe, checkpoint_of, train
-    from replication.storage import provenance, write_json, write_table
+    from replication.files.storage import provenance, write_json, write_table
 
     settings = {"top_k": None} | settings
     plan = _made("recipe", Recipe, **recipe)

@@ -39,7 +39,7 @@ def train_forms(
     """Train translators that attend by one form each."""
     import time
 
-    from replication.storage import provenance, write_json, write_table
+    from replication.files.storage import provenance, write_json, write_table
     from replication.translation.forms import form_options
     from replication.translation.training import FIXED, train
 

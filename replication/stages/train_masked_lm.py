@@ -18,7 +18,7 @@ def train_masked_lm(
     processes: Processes = 1,
 ) -> None:
     """Train a masked language model with entmax, from random weights or from a pretrained encoder."""
-    from replication.processes import is_first, see_one_gpu, start
+    from replication.training import is_first, see_one_gpu, start
 
     start(processes)
     see_one_gpu()
@@ -26,10 +26,10 @@ def train_masked_lm(
 
     from replication.corpora.blocks import KIND
     from replication.corpora.tokens import load_tokenizer
+    from replication.files.storage import provenance, read_tensors, write_json, write_table
     from replication.masked_lm.model import build_model, load_pretrained
     from replication.masked_lm.training import train
-    from replication.resuming import remove_checkpoints, runtime
-    from replication.storage import provenance, read_tensors, write_json, write_table
+    from replication.training import remove_checkpoints, runtime
 
     input_ids = read_tensors(tokens, kind=KIND)["input_ids"]
     loaded = load_tokenizer(tokenizer)

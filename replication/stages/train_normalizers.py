@@ -21,7 +21,7 @@ def train_normalizers(
     """Train the same translator, from the same seed, with softmax, top-k, sparsemax and entmax."""
     import time
 
-    from replication.storage import provenance, write_json, write_table
+    from replication.files.storage import provenance, write_json, write_table
     from replication.translation.contenders import CONTENDERS
     from replication.translation.training import FIXED, train
     from sparselib.checks import at_least

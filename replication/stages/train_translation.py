@@ -24,10 +24,10 @@ def train_translation(
     """Train a translator, from random weights or from another model; goes on where an interrupted run stopped."""
     import time
 
-    from replication.processes import is_first, start
+    from replication.training import is_first, start
 
     start(processes)
-    from replication.storage import provenance, write_json, write_table
+    from replication.files.storage import provenance, write_json, write_table
     from replication.translation.training import FIXED, train
 
     began = time.perf_counter()

@@ -23,7 +23,7 @@ def weights(
     output: Annotated[Path, typer.Option(help="folder of results, for the folders of the models")],
 ) -> None:
     """Unpack shipped models, if settings, seed and text are those that made them; other code is reported, not refused."""
-    from replication.checkpoints import unpack
+    from replication.files.checkpoints import unpack
 
     for one in model:
         for warning in unpack(checkpoints, one["name"], one["run"], text, code, output / one["name"]):

@@ -1,7 +1,7 @@
 """Which of transformers' architectures are computed as they are, and which are refused."""
 
-from replication.paths import ROOT
-from replication.reading import read_table
+from replication.files.paths import ROOT
+from replication.files.reading import read_table
 from replication.tables.markers import markdown
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "benchmarks" / "results"

@@ -2,8 +2,8 @@
 
 import json
 
-from replication.paths import ROOT
-from replication.reading import read_table
+from replication.files.paths import ROOT
+from replication.files.reading import read_table
 from replication.tables.markers import markdown
 
 PAIRS = ["en-de", "en-fr"]

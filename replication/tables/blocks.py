@@ -1,6 +1,6 @@
 """Efficient Sparsefinder on Brown: nats and visited blocks at the smallest blocks."""
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 from replication.results import BLOCK_METHODS, read_blocks
 from replication.tables.markers import markdown
 

@@ -2,8 +2,8 @@
 
 import math
 
-from replication.paths import ROOT
-from replication.reading import read_table
+from replication.files.paths import ROOT
+from replication.files.reading import read_table
 from replication.results import CHARACTER_MODELS, read_characters
 from replication.tables.markers import markdown
 

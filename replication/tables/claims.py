@@ -7,7 +7,7 @@ or pictures are a demonstration.
 import pandas as pd
 
 from replication.claims.overview import effect, needed, unmet
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 from replication.tables.markers import markdown
 
 VERDICTS = ["holds", "fails", "undecided", "not comparable", "untested"]

@@ -4,8 +4,8 @@ import math
 
 import pandas as pd
 
-from replication.paths import ROOT
-from replication.reading import read_table
+from replication.files.paths import ROOT
+from replication.files.reading import read_table
 from replication.results import FORMS, as_trained, by_budget, read_cross_attention, read_forms
 from replication.tables.markers import markdown
 

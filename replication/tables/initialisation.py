@@ -7,8 +7,8 @@ import pandas as pd
 from replication.claims.band import Band
 from replication.claims.curves import Curves, above
 from replication.claims.masked_lm import recall_curves
-from replication.paths import ROOT
-from replication.reading import read_table
+from replication.files.paths import ROOT
+from replication.files.reading import read_table
 from replication.results import METHODS
 from replication.tables.markers import markdown
 

@@ -6,8 +6,8 @@ from replication.claims.band import Band
 from replication.claims.curves import GRID, Curves, curves, leads
 from replication.claims.masked_lm import DISTANCE, KMEANS, ROUTING
 from replication.claims.settings import single
-from replication.paths import ROOT
-from replication.reading import read_table
+from replication.files.paths import ROOT
+from replication.files.reading import read_table
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "reported" / "brown-512" / "kmeans"

@@ -1,7 +1,7 @@
 """Table 25 of Explicit Sparse Transformer on Multi30k: one translator with each normaliser."""
 
-from replication.paths import ROOT
-from replication.reading import read_table
+from replication.files.paths import ROOT
+from replication.files.reading import read_table
 from replication.tables.markers import markdown
 
 TABLE = ROOT / "reported" / "multi30k-speed" / "normalizer_speed" / "speed.csv"

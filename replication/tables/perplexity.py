@@ -1,7 +1,7 @@
 """Perplexity of masked language models beside n-grams."""
 
-from replication.paths import ROOT
-from replication.reading import read_table
+from replication.files.paths import ROOT
+from replication.files.reading import read_table
 from replication.tables.markers import markdown
 
 BASELINES = ["unigram", "interpolated bigram"]

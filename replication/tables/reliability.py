@@ -3,7 +3,7 @@
 import ast
 import re
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 #: What is counted: the file, the variable of the environment with its number in CI, and the target that asks for more.
 TRIED = {

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from replication.claims.retrofit import TARGET, left_out, points_of, sparsities_at
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 from replication.results import RULES, read_rules, read_sparsified
 from replication.tables.markers import markdown
 

@@ -2,7 +2,7 @@
 
 import re
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "benchmarks" / "results"

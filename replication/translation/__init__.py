@@ -1,3 +1,3 @@
 """Machine translation with fairseq: data, training, decoding, and measuring decoder self-attention."""
 
-import sparselib.integrations.fairseq  # noqa: F401  (makes fairseq importable, before any module here imports it)
+import replication.translation.fairseq  # noqa: F401  (makes fairseq importable, before any module here imports it)

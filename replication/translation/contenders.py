@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS
+from replication.translation.fairseq.normalizers import IMPLEMENTATIONS
 
 
 @dataclass(frozen=True)

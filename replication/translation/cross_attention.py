@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from replication.translation.model import Translator
+from sparselib.control import LayerCall
 from sparselib.dense_attention import attention_weights
-from sparselib.integrations.control import LayerCall
 
 CONTINUED = "@@"
 #: A map of fewer target words shows little.

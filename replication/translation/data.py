@@ -7,8 +7,8 @@ from pathlib import Path
 
 from replication.corpora.parallel import read_parallel, write_parallel
 from replication.corpora.subwords import learn_codes, load_codes, tokenizer
-from replication.seals import seal
-from sparselib.integrations.fairseq import commands
+from replication.files.seals import seal
+from replication.translation.fairseq import commands
 
 CODES = "codes.bpe"
 

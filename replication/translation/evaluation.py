@@ -16,7 +16,7 @@ from replication.graphs import replaced
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
 from replication.translation.model import Translator
-from sparselib.integrations.control import Graph, LayerCall
+from sparselib.control import Graph, LayerCall
 
 
 def score(hypotheses: list[str], references: list[str]) -> tuple[float, str]:

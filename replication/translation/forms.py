@@ -9,8 +9,8 @@ from torch import Tensor
 
 from replication.translation.evaluation import score, sentence_counts, to_text
 from replication.translation.model import Translator
+from sparselib.control import LayerCall
 from sparselib.forms import form
-from sparselib.integrations.control import LayerCall
 
 FULL, TOP_K = "Full", "Top-k"
 #: Forms by the names that XST's text gives no row of its own: with another form in cross-attention (sections 6.1 and 6.2).

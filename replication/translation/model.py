@@ -12,11 +12,11 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 
-from replication.storage import read_header
+from replication.files.storage import read_header
+from replication.translation.fairseq.transformer import SparseTransformer
 from replication.translation.saving import KIND, check_vocabulary, configuration, read_state
 from replication.translation.search import GraphOfEachCopy, Searched
-from sparselib.integrations.control import AttentionControl, Graph
-from sparselib.integrations.fairseq.transformer import SparseTransformer
+from sparselib.control import AttentionControl, Graph
 
 #: A hypothesis has at most twice as many pieces as its source, and ten more: longer ones are endless repetitions.
 LONGEST_RATIO, LONGEST_EXTRA = 2.0, 10

@@ -8,8 +8,8 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import DictConfig
 from torch import Tensor
 
-from replication.storage import read_header, read_tensors, write_tensors
-from sparselib.integrations.fairseq.commands import USER_DIR
+from replication.files.storage import read_header, read_tensors, write_tensors
+from replication.translation.fairseq.commands import USER_DIR
 
 KIND = "translator"
 #: What fairseq fills in when it loads a model: copies for torch's fused encoder layer, and uninitialised buffers of sinusoids.

@@ -7,8 +7,8 @@ import torch
 from fairseq.sequence_generator import EnsembleModel
 from torch import Tensor
 
-from sparselib.integrations.control import Graph, LayerCall
-from sparselib.integrations.fairseq.transformer import SparseTransformer
+from replication.translation.fairseq.transformer import SparseTransformer
+from sparselib.control import Graph, LayerCall
 
 
 class Searched(EnsembleModel):

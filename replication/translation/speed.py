@@ -12,10 +12,10 @@ from fairseq.trainer import Trainer
 from replication.timing.clock import median_seconds, repeated_seconds
 from replication.translation.contenders import CONTENDERS, SOFTMAX, TOP_K, Contender
 from replication.translation.evaluation import score, sentence_counts, to_text
+from replication.translation.fairseq.normalizers import LearnedEntmax
 from replication.translation.model import Translator, load_translator
 from replication.translation.normalizers import attended, normalizer_runs
 from sparselib.checks import at_least
-from sparselib.integrations.fairseq.normalizers import LearnedEntmax
 
 #: Measures of the table that are compared with those of softmax: more is faster.
 SPEEDS = ("train", "decode", "normalizer")

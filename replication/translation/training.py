@@ -11,12 +11,10 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from replication import processes
-from replication.divergence import check_loss
-from replication.precision import matmul_precision
-from replication.storage import replacing
+from replication.files.storage import replacing
+from replication.training import COUNT, check_loss, is_first, matmul_precision, share
+from replication.translation.fairseq import commands
 from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
-from sparselib.integrations.fairseq import commands
 
 #: Decided here because the paper's transformer (Vaswani et al. 2017) does not work otherwise, or fairseq's default hinders.
 FIXED = {
@@ -56,7 +54,7 @@ def train(
     ----------
     data : folder of :func:`replication.translation.data.binarize`
     architecture, training : fairseq's options, ``{"encoder_layers": 6, ...}``, ``{"max_epoch": 20, ...}``
-        And ``matmul_precision``, of :func:`replication.precision.matmul_precision`; ``highest`` if it is left out.
+        And ``matmul_precision``, of :func:`replication.training.matmul_precision`; ``highest`` if it is left out.
     initial : a ``model.safetensors`` to start from, with the same dictionary
 
     Returns
@@ -77,20 +75,20 @@ def train(
     log, first = checkpoints / "log.txt", checkpoints / "initial.pt"
     if initial is not None:
         check_vocabulary(initial, data)
-    if initial is not None and processes.is_first():
+    if initial is not None and is_first():
         write_initial(initial, first)
     checkpoints.mkdir(parents=True, exist_ok=True)
     settings = FIXED | architecture | training
     # How PyTorch multiplies is no option of fairseq's, and not what the model is.
     precision = settings.pop("matmul_precision", "highest")
-    updates = processes.share("update_freq", training.get("update_freq", 1))
+    updates = share("update_freq", training.get("update_freq", 1))
     arguments = [str(data), "--save-dir", str(checkpoints), "--source-lang", source, "--target-lang", target]
-    arguments += ["--seed", str(seed), "--distributed-world-size", str(processes.COUNT)]
+    arguments += ["--seed", str(seed), "--distributed-world-size", str(COUNT)]
     # fairseq gives PyTorch's own wrapper the number of a GPU, also where there is none.
     on_cpu = ["--cpu", "--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
     arguments += [] if torch.cuda.is_available() else on_cpu
     arguments += [] if initial is None else ["--finetune-from-model", str(first)]
-    with matmul_precision(precision), logged(log if processes.is_first() else Path(os.devnull)):
+    with matmul_precision(precision), logged(log if is_first() else Path(os.devnull)):
         try:
             commands.train(arguments + command_line(settings | {"update_freq": updates}))
         except Exception as error:
@@ -99,7 +97,7 @@ def train(
             if origin is None:
                 raise
             raise ValueError(f"training diverged: {origin}, at a learning rate of {settings['lr']:g}") from origin
-    if not processes.is_first():
+    if not is_first():
         return pd.DataFrame()
     for line in read_log(log).itertuples():
         check_loss(line.loss, int(line.num_updates), settings["lr"])

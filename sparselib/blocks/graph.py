@@ -3,7 +3,7 @@
 ::
 
     graph = PredictedBlocks(projections, [NearestBlocks(2)] * 12, Chunks(16))
-    with control.visiting(graph): model(ids)  # sparselib.integrations.huggingface.use_attention
+    with control.visiting(graph): model(ids)  # sparselib.huggingface.attention.use_attention
 """
 
 from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 spec = importlib.util.spec_from_file_location("attention_limits", ROOT / "benchmarks" / "attention_limits.py")
 limits = importlib.util.module_from_spec(spec)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 pytest.importorskip("triton")
 

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 from sparselib import kernels
 
 #: What kernel-builder writes into a build, but for the backend in the name.

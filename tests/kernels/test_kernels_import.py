@@ -10,7 +10,7 @@ import pytest
 from setuptools import find_namespace_packages
 
 import sparselib.kernels
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 
 def run(code: str, folder: Path, *path: Path) -> str:
@@ -86,8 +86,8 @@ def test_few_modules_enter_the_kernels():
         "sparselib.kernels": {
             "sparselib/blocks/graph.py",
             "sparselib/dense_attention.py",
-            "sparselib/integrations/control.py",
-            "sparselib/sparsify/blocks.py",
+            "sparselib/control.py",
+            "sparselib/huggingface/blocks.py",
             "replication/masked_lm/blocks.py",
             "replication/timing/contenders.py",
         },

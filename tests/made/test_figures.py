@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 FIGURES = ROOT / "results/demo/figures"
 WIDTHS, HIGHEST = (6.3, 3.03), 9.4

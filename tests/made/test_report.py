@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 PAGE = ROOT / "results/demo/report.html"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 SITE = ROOT / "build/site"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

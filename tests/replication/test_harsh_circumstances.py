@@ -13,8 +13,8 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 
 from replication.corpora.folder import read_folder
 from replication.corpora.parallel import read_parallel
+from replication.files.storage import write_tensors
 from replication.masked_lm.model import load_model
-from replication.storage import write_tensors
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 50}
 WORDS = "héllo world\nmore words\n"
@@ -101,7 +101,7 @@ def test_no_room_for_a_file_is_said_with_its_name_and_nothing_is_left(tmp_path, 
 
     code = f"""if True:
         import sys
-        from replication.storage import write_table, write_tensors
+        from replication.files.storage import write_table, write_tensors
         try:
             {WRITE[kind]}
         except OSError as error:

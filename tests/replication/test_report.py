@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from replication import report
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 SVG = """<?xml version="1.0"?>
 <!DOCTYPE svg>

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from replication import results
+from replication.files.storage import write_table
 from replication.results import (
     at_every_count,
     front,
@@ -24,7 +25,6 @@ from replication.results import (
     spans_at_bits,
     spread,
 )
-from replication.storage import write_table
 from sparselib.forms import FORMS
 
 MEASURES = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]

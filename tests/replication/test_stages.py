@@ -20,9 +20,9 @@ from replication.claims import VERDICTS
 from replication.claims.masked_lm import nats_curves
 from replication.claims.scores import RESAMPLES, Units
 from replication.corpora.tokens import KIND
-from replication.paths import ROOT
+from replication.files.paths import ROOT
+from replication.files.storage import read_tensors, write_table
 from replication.stages import app
-from replication.storage import read_tensors, write_table
 from sparselib.forms import FORMS
 
 GROUP = typer.main.get_command(app)

@@ -21,7 +21,7 @@ WITH_TRANSFORMERS = {"accelerate", "scipy.optimize"}
             {"fairseq", "transformers", *WITH_TRANSFORMERS},
         ),
         (("translation.speed",), {"transformers", *WITH_TRANSFORMERS}),
-        (("checkpoints",), {"fairseq", "pandas", "torch", "transformers"}),
+        (("files.checkpoints",), {"fairseq", "pandas", "torch", "transformers"}),
         (("claims", "report"), {"fairseq", "torch", "transformers", *WITH_TRANSFORMERS}),
         (("stages",), {"fairseq", "numpy", "pandas", "torch", "transformers", *WITH_TRANSFORMERS}),
     ],

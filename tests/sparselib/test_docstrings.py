@@ -16,24 +16,19 @@ DOORS = [
     "sparselib",
     "sparselib.blocks",
     "sparselib.dense_attention",
+    "sparselib.control",
     "sparselib.forms",
-    "sparselib.integrations.control",
-    "sparselib.integrations.graphs",
-    "sparselib.integrations.huggingface",
+    "sparselib.graphs",
+    "sparselib.huggingface",
     "sparselib.kernels",
     "sparselib.masks",
     "sparselib.metrics",
     "sparselib.normalizers",
     "sparselib.predictors",
     "sparselib.projections",
-    "sparselib.sparsify",
 ]
 PUBLIC = {(door, name) for door in DOORS for name in importlib.import_module(door).__all__}
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(sparselib.__path__, "sparselib.")
-    if not module.name.startswith("sparselib.integrations.fairseq")  # it needs fairseq, whose examples are commands
-]
+MODULES = [module.name for module in pkgutil.walk_packages(sparselib.__path__, "sparselib.")]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -14,7 +14,7 @@ import sparselib
 
 def visit(module):
     for found in iter_modules(getattr(module, "__path__", []), f"{module.__name__}."):
-        if found.name not in ("sparselib.integrations", "sparselib.sparsify") and ".triton_" not in found.name:
+        if found.name != "sparselib.huggingface" and ".triton_" not in found.name:
             visit(import_module(found.name))
 
 visit(sparselib)

@@ -9,7 +9,7 @@ from readme import snippets
 from setuptools import find_namespace_packages
 from wheels import build_wheel, copy_checkout, environment_of, files_of
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 
 @pytest.fixture(scope="module")

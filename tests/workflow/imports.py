@@ -40,7 +40,7 @@ def run_imports(path: Path, package: str) -> None:
 
 
 def give_fairseq_its_folder() -> None:
-    if commands := sys.modules.get("sparselib.integrations.fairseq.commands"):
+    if commands := sys.modules.get("replication.translation.fairseq.commands"):
         from argparse import Namespace
 
         from fairseq.utils import import_user_module

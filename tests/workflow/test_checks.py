@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from replication.paths import ROOT
-from sparselib.sparsify.guarantee import sequences_needed
+from replication.files.paths import ROOT
+from sparselib.huggingface.guarantee import sequences_needed
 from workflow.checks import problems
 
 DEMO = yaml.safe_load((ROOT / "config/demo.yaml").read_text())

@@ -17,23 +17,23 @@ from transformers import BartConfig, TrainingArguments
 
 from replication.char_lm.models import ARCHITECTURES
 from replication.char_lm.training import Recipe
+from replication.files.paths import ROOT
 from replication.graphs import grids
-from replication.paths import ROOT
 from replication.results import CHARACTER_MODELS, PATTERN_MODELS
 from replication.retrofit.rules import FIXED, LEARNED
 from replication.retrofit.students import fit_students
 from replication.timing.contenders import untrained_prediction
 from replication.timing.scaling import measure
+from replication.translation.fairseq.transformer import CROSS_FORMS
 from replication.translation.forms import WITH_ANOTHER_CROSS_FORM
 from sparselib import predictors
 from sparselib.blocks.chunks import POOLINGS
 from sparselib.blocks.fixed import MOST_FIXED_BLOCKS
 from sparselib.blocks.predictors import METRICS
 from sparselib.forms import FORMS
-from sparselib.integrations.fairseq.transformer import CROSS_FORMS
+from sparselib.huggingface.gold import gold_rule
 from sparselib.masks import RANDOM_SCOPES
 from sparselib.projections import LOSSES, fit_projection
-from sparselib.sparsify.gold import gold_rule
 
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -373,10 +373,10 @@ def test_translation_is_measured_where_its_figures_look(profile):
 
 
 def test_what_translation_calls_an_option_fairseq_knows():
-    pytest.importorskip("sparselib.integrations.fairseq")
+    pytest.importorskip("replication.translation.fairseq")
     from fairseq import options
 
-    from sparselib.integrations.fairseq import transformer
+    from replication.translation.fairseq import transformer
 
     parser = options.get_training_parser()
     transformer.SparseTransformer.add_args(parser)
@@ -403,7 +403,7 @@ def test_what_every_normalizer_shares_is_not_left_to_one(key):
 
 
 def test_settings_of_normalizer_speed_are_what_is_measured(profile):
-    pytest.importorskip("sparselib.integrations.fairseq")
+    pytest.importorskip("replication.translation.fairseq")
     from replication.translation.speed import measure
 
     given, trained = {"data", "references", "words", "models"}, {"architecture", "training", "top_k"}
@@ -413,7 +413,7 @@ def test_settings_of_normalizer_speed_are_what_is_measured(profile):
 
 def test_normalizers_that_are_trained_are_those_of_the_code():
     """The rule, which cannot wait for fairseq, lists the folders of their models."""
-    pytest.importorskip("sparselib.integrations.fairseq")
+    pytest.importorskip("replication.translation.fairseq")
     from replication.translation.contenders import CONTENDERS
 
     rule = (ROOT / "workflow/rules/normalizer_speed.smk").read_text()
@@ -422,8 +422,8 @@ def test_normalizers_that_are_trained_are_those_of_the_code():
 
 
 def test_normalizers_are_those_of_the_code():
-    pytest.importorskip("sparselib.integrations.fairseq")
-    from sparselib.integrations.fairseq.normalizers import IMPLEMENTATIONS, NORMALIZERS
+    pytest.importorskip("replication.translation.fairseq")
+    from replication.translation.fairseq.normalizers import IMPLEMENTATIONS, NORMALIZERS
 
     training = SCHEMA["$defs"]["mt_training"]["properties"]
     assert training["attention_normalizer"]["enum"] == list(NORMALIZERS)

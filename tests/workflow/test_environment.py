@@ -8,7 +8,7 @@ from importlib.metadata import version
 import pytest
 import yaml
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 LIBRARY, REPLICATION = (
     tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"] for folder in (".", "replication")

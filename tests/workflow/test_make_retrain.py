@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 NORMALIZERS = [
     f"{whose}/{name}" for whose in ("entmax", "sparselib") for name in ("entmax15", "entmax_alpha", "sparsemax")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 INDEX = ROOT / "notebooks/index.ipynb"
 PATHS = [path for path in sorted((ROOT / "notebooks").rglob("*.ipynb")) if ".ipynb_checkpoints" not in path.parts]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 from workflow.resources import SPARE, TABLE, resources_of
 
 with open(TABLE, encoding="utf-8", newline="") as file:

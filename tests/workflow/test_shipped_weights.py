@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 SIDES = ("encoder", "decoder")
 SENTENCES = {

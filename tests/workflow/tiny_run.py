@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 PROFILE = "tiny"
 #: Of the checkout, what a run reads.

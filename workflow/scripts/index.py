@@ -9,8 +9,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from replication.paths import ROOT
-from replication.storage import replacing
+from replication.files.paths import ROOT
+from replication.files.storage import replacing
 
 FOLDER = ROOT / "notebooks"
 INDEX = FOLDER / "index.ipynb"

@@ -4,8 +4,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from replication.paths import ROOT
-from replication.storage import replacing
+from replication.files.paths import ROOT
+from replication.files.storage import replacing
 from replication.tables import (
     architectures,
     attention,

@@ -4,7 +4,7 @@ import zipfile
 import pytest
 
 from replication.archives.container import DIGITS, opened, write
-from replication.storage import FormatError
+from replication.files.storage import FormatError
 
 CONTENTS = {"a/one.csv": b"layer,recall\n0,0.5\n" * 20, "two.json": b"{}", "crate.json": b"[1, 2]"}
 

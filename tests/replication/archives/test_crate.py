@@ -3,8 +3,8 @@ import json
 import pytest
 
 from replication.archives.crate import METADATA, metadata
-from replication.seals import checksum, making, verified
-from replication.storage import write_json
+from replication.files.seals import checksum, making, verified
+from replication.files.storage import write_json
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from replication.char_lm.data import Alphabet, Stream, cut
 from replication.char_lm.evaluation import baselines, evaluate
 from replication.char_lm.models import load_model, save_model
 from replication.char_lm.training import Recipe, train
-from replication.storage import FormatError
+from replication.files.storage import FormatError
 
 RECIPE = Recipe(steps=14, length=10, learning_rate=0.01, warmup_steps=3, clip_norm=1.0, log_every=4)
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from replication.claims.char_lm import TESTS, bits_at_span
-from replication.storage import write_table
+from replication.files.storage import write_table
 
 NARROWING = pd.DataFrame({"valid_bits": [4.0, 2.0, 1.5], "mean_span": [150.0, 120.0, 100.0]})
 

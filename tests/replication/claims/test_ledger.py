@@ -13,7 +13,7 @@ from replication.claims import TASKS, TESTS, VERDICTS, ledger
 from replication.claims.band import Band
 from replication.claims.finding import Rule
 from replication.claims.premises import MEASURES, parse
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 COLUMNS = [
     "id",

@@ -5,7 +5,7 @@ import pytest
 from worlds import ALL_CLAIMS, CLAIMS, judged
 
 from replication.claims.printed import BETWEEN_PAPERS, CIRCULAR, CONFIGURATION, CONTRADICTIONS, ledger_of_papers, tables
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 PUBLISHED = ROOT / "config/published"
 XST, EST = "Extremely Sparse Transformer", "Explicit Sparse Transformer"

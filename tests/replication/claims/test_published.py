@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 from sparselib.forms import FORMS
 
 TABLES = {n: pd.read_csv(ROOT / f"config/published/extremely_sparse_table{n}.csv") for n in range(1, 5)}

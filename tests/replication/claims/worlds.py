@@ -7,7 +7,7 @@ import pandas as pd
 import yaml
 
 from replication.claims import judge, ledger
-from replication.paths import ROOT
+from replication.files.paths import ROOT
 
 #: All that is claimed, whatever the task.
 ALL_CLAIMS = pd.read_csv(ROOT / "config/published/claims.csv", keep_default_na=False)

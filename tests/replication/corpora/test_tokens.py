@@ -8,7 +8,7 @@ import torch
 from replication.corpora import tokens
 from replication.corpora.documents import Document, Sentence
 from replication.corpora.grammar.corpus import write_documents
-from replication.storage import read_header, read_tensors
+from replication.files.storage import read_header, read_tensors
 
 DOCUMENTS = list(islice(write_documents(3), 12))
 WORDS = [word for document in DOCUMENTS for sentence in document.sentences for word in sentence.words]

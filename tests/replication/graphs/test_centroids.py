@@ -4,9 +4,9 @@ import pytest
 import torch
 from drawing import drawn
 
+from replication.files.storage import FormatError
 from replication.graphs import centroids, projections
 from replication.graphs.centroids import fit_block_layer, fit_layer, sample_points
-from replication.storage import FormatError
 from sparselib.blocks.chunks import Chunks
 from sparselib.predictors import fit_centroids, fit_routing_centroids
 from sparselib.projections import Projection

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from replication.files.storage import FormatError, read_header
 from replication.graphs import projections
-from replication.storage import FormatError, read_header
 from sparselib.projections import Projection, fit_projection
 
 

@@ -9,8 +9,8 @@ from drawing import drawn_in_turn
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from replication.files.storage import FormatError, encode_header, write_tensors
 from replication.graphs.shards import KIND, open_graphs, sample_sequences, writing_graphs
-from replication.storage import FormatError, encode_header, write_tensors
 
 LENGTHS = torch.tensor([5, 9, 1, 3, 7])
 SEQUENCE = torch.tensor([2, 3, 11, 12, 40])

@@ -20,7 +20,7 @@ from replication.masked_lm.model import (
     masked_loss,
 )
 from replication.masked_lm.training import MaskedLMTrainer, share_of_loss, train
-from sparselib.integrations.huggingface import use_attention
+from sparselib.huggingface import use_attention
 
 
 @pytest.fixture(scope="module")

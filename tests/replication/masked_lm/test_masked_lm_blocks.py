@@ -11,8 +11,8 @@ from drawing import drawn
 from replication.masked_lm.blocks import Variant, evaluate_blocks, time_blocks, variants
 from replication.masked_lm.evaluation import cross_entropy, mask_text
 from sparselib.blocks.chunks import Chunks
-from sparselib.integrations.control import TokenPairs
-from sparselib.integrations.huggingface import use_attention
+from sparselib.control import TokenPairs
+from sparselib.huggingface import use_attention
 from sparselib.projections import Projection
 
 N, HEADS, SIZE, COUNTS, CLUSTERS = tiny.LENGTH, 2, 2, [1, 2, 3], [2, 3]

@@ -21,7 +21,7 @@ from replication.masked_lm.evaluation import (
     mask_text,
 )
 from replication.masked_lm.model import IGNORED
-from sparselib.integrations.huggingface import use_attention
+from sparselib.huggingface import use_attention
 from sparselib.masks.combine import combine
 from sparselib.metrics import sparsity
 from sparselib.predictors import Distance

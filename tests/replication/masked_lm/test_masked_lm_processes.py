@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import load_file
 from tiny import ARCHITECTURE, TRAINING, text
 
-from replication import processes
+from replication import training as processes
 from replication.corpora.blocks import KIND
-from replication.storage import write_tensors
+from replication.files.storage import write_tensors
 
 STAGE = "from replication.stages import app; app()"
 

@@ -7,9 +7,9 @@ import pytest
 import tiny
 from command_line import run
 
-from replication import storage
 from replication.corpora.blocks import KIND
 from replication.corpora.tokens import save_tokenizer
+from replication.files import storage
 from replication.masked_lm.training import MaskedLMTrainer
 
 TRAINING = tiny.TRAINING | {"max_steps": 6, "save_steps": 2, "held_out": 4, "patience": 3, "learning_rate": 1e-4}

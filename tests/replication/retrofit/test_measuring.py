@@ -9,10 +9,10 @@ from transformers import BertConfig, BertModel
 from replication.retrofit.measuring import measure
 from replication.retrofit.rules import Rule, clusters, fixed, learned
 from replication.retrofit.students import fit_students
-from sparselib.integrations.huggingface import use_attention
+from sparselib.huggingface import use_attention
+from sparselib.huggingface.gold import gold_rule
+from sparselib.huggingface.layers import Layer, shown
 from sparselib.normalizers import Entmax
-from sparselib.sparsify.gold import gold_rule
-from sparselib.sparsify.layers import Layer, shown
 
 LAYERS, HEADS, N = 2, 4, 24
 GRID = {

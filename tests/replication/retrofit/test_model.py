@@ -6,10 +6,10 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaForMaskedLM
 
-from replication.paths import located
+from replication.files.paths import located
+from replication.files.storage import write_tensors
 from replication.retrofit.model import load_encoder
 from replication.retrofit.text import batches, sequences
-from replication.storage import write_tensors
 
 SIZES = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
 

@@ -8,11 +8,11 @@ import torch
 from transformers import RobertaConfig, RobertaForMaskedLM
 from typer.testing import CliRunner
 
+from replication.files.storage import write_tensors
 from replication.results import read_rules, read_sparsified, rule_points
 from replication.retrofit.model import load_encoder
 from replication.stages import app
-from replication.storage import write_tensors
-from sparselib.sparsify import Sparsified
+from sparselib.huggingface import Sparsified
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 60}
 SETTINGS = {

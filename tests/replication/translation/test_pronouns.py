@@ -7,7 +7,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-pytest.importorskip("sparselib.integrations.fairseq")
+pytest.importorskip("replication.translation.fairseq")
 from fairseq.sequence_scorer import SequenceScorer
 
 from replication.corpora.parallel import write_parallel

@@ -13,24 +13,24 @@ import pandas as pd
 import pytest
 import torch
 
-pytest.importorskip("sparselib.integrations.fairseq")
+pytest.importorskip("replication.translation.fairseq")
 from fairseq.sequence_generator import SequenceGenerator
 
 from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
+from replication.files.storage import read_tensors
 from replication.graphs.replaced import Replacements, Students
 from replication.graphs.shards import open_graphs
-from replication.storage import read_tensors
 from replication.translation.data import binarize
 from replication.translation.evaluation import evaluate_replaced, extract_decoder_graphs, score, to_text
+from replication.translation.fairseq import commands
 from replication.translation.model import load_translator
 from replication.translation.saving import DERIVED, check_vocabulary, command_line
 from replication.translation.training import read_log, train
+from sparselib.control import LayerCall
 from sparselib.dense_attention import gold_graph
 from sparselib.forms.budgeted import TopKOutOfWindow
-from sparselib.integrations.control import LayerCall
-from sparselib.integrations.fairseq import commands
-from sparselib.integrations.graphs import PredictedGraph
+from sparselib.graphs import PredictedGraph
 from sparselib.predictors import Distance, Quantization, TopK
 from sparselib.projections import Projection
 

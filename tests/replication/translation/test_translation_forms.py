@@ -9,11 +9,11 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-pytest.importorskip("sparselib.integrations.fairseq")
+pytest.importorskip("replication.translation.fairseq")
 from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
+from replication.files.storage import read_header, read_tensors
 from replication.stages import app
-from replication.storage import read_header, read_tensors
 from replication.translation.cross_attention import describe, word_map, word_maps
 from replication.translation.data import binarize
 from replication.translation.forms import attended, attending_fully, form_options, measure

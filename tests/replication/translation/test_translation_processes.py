@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import torch
 
-pytest.importorskip("sparselib.integrations.fairseq")
+pytest.importorskip("replication.translation.fairseq")
 from replication.corpora.parallel import write_parallel
-from replication.storage import read_tensors
+from replication.files.storage import read_tensors
 from replication.translation.data import binarize
 
 ARCHITECTURE = {

@@ -8,14 +8,14 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-pytest.importorskip("sparselib.integrations.fairseq")
+pytest.importorskip("replication.translation.fairseq")
 from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
 from replication.stages import app
 from replication.translation.contenders import CONTENDERS, SOFTMAX
 from replication.translation.data import binarize
+from replication.translation.fairseq.transformer import PLACES
 from replication.translation.speed import SPEEDS, measure
-from sparselib.integrations.fairseq.transformer import PLACES
 
 ARCHITECTURE = {
     f"{side}_{key}": value

@@ -7,7 +7,7 @@ import torch
 
 from sparselib import Entmax, attention, entmax, entmax15, sparsemax, topk_softmax
 from sparselib.blocks.kernel_arguments import token_rules
-from sparselib.integrations.control import AttentionControl
+from sparselib.control import AttentionControl
 from sparselib.kernels import BlockMask
 from sparselib.normalizers import alpha_of
 

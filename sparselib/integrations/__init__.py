@@ -1,1 +1,0 @@
-"""Putting entmax and predicted graphs into other libraries' models."""

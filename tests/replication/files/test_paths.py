@@ -1,0 +1,50 @@
+"""Where results lie, and one sentence where there are none."""
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from replication.files import paths
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    for folder in ("results/demo", "reported/demo", "reported/brown"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "claims.csv").touch()
+    return tmp_path
+
+
+def test_results_come_before_what_is_kept_of_a_run(runs):
+    assert paths.results_of("demo") == runs / "results/demo"
+    assert paths.results_of("brown") == runs / "reported/brown"
+
+
+def test_figures_are_never_drawn_over_those_of_a_kept_run(runs):
+    assert paths.figures_of("brown") == runs / "results/brown/figures"
+    # Nor are they taken for a run of their own then.
+    (runs / "results/brown/figures").mkdir(parents=True)
+    assert paths.results_of("brown") == runs / "reported/brown"
+
+
+def test_a_run_that_is_not_there_is_told_in_one_sentence(runs):
+    with pytest.raises(
+        FileNotFoundError, match=r"^No results for 'paper': run .*config/paper\.yaml`; there are: brown, demo\.$"
+    ):
+        paths.results_of("paper")
+
+
+def test_a_notebook_shows_the_sentence_alone(runs, capsys):
+    shell = InteractiveShell.instance()
+    result = shell.run_cell("from replication.files.paths import results_of\nresults_of('paper')")
+    assert isinstance(result.error_in_exec, paths.NoResults)
+    shown = capsys.readouterr().out
+    assert shown.startswith("No results for 'paper'")
+    assert "Traceback" not in shown
+    assert shown.strip().count("\n") == 0
+
+
+def test_without_any_run_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    with pytest.raises(paths.NoResults, match="there are: none"):
+        paths.results_of("demo")

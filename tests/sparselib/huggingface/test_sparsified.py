@@ -1,0 +1,230 @@
+"""Sparsified models: what they attend along, what is saved, and what is refused."""
+
+import json
+import random
+
+import pytest
+import torch
+from small_models import made, text
+from transformers import FSMTConfig, FSMTForConditionalGeneration
+
+from sparselib.huggingface import Sparsified, sparsify, use_attention
+from sparselib.huggingface.blocks import _of_layer
+from sparselib.huggingface.heads import Setting, per_head
+from sparselib.huggingface.layers import Layer
+from sparselib.huggingface.sparsified import DESCRIPTION, TENSORS
+from sparselib.projections import Projection
+
+
+def output(model, inputs):
+    with torch.no_grad():
+        return model(**inputs).last_hidden_state
+
+
+def test_every_head_reaches_its_target_on_the_text_that_it_was_calibrated_on(sparse):
+    _, result = sparse
+    assert {(one.layer, one.head) for one in result.report.heads} == {(n, h) for n in range(2) for h in range(4)}
+    for one in result.report.heads:
+        assert one.recall >= one.bound >= 0.9
+        assert one.sparsity >= 0.1 if one.predictor != "dense" else one.sparsity == 0
+    assert result.report.sparsity > 0.1
+    assert 0 < result.report.drift < 1
+    assert str(result.report).count("\n") == 9
+
+
+def test_inside_the_block_pairs_are_left_out_and_outside_the_model_is_as_it_was(sparse):
+    model, result = sparse
+    inputs = text(1, seed=9)[0]
+    free = output(model, inputs)
+    with result:
+        restricted = output(model, inputs)
+        with result:
+            assert torch.equal(output(model, inputs), restricted)
+        assert torch.equal(output(model, inputs), restricted)
+    assert torch.equal(output(model, inputs), free)
+    assert not torch.allclose(restricted, free, atol=1e-3)
+
+
+def test_the_sparsity_inside_is_that_of_the_report(sparse):
+    model, result = sparse
+    kept, pairs = torch.zeros(2, 4), 0
+    with (
+        result,
+        result.control.observing(lambda call, mask: kept[call.layer].add_((mask & call.visible).sum((0, 2, 3)))),
+    ):
+        for inputs in text(6, seed=5):
+            output(model, inputs)
+            real = inputs["attention_mask"].bool()
+            visible = real[:, None, :] & (
+                real[:, :, None]
+                if model.config.model_type == "bert"
+                else torch.ones(24, 24).tril().bool() & real[:, :, None]
+            )
+            pairs += visible.sum().item()
+    told = torch.tensor([one.sparsity for one in result.report.heads]).view(2, 4)
+    first = (1 - kept / pairs)[0]
+    torch.testing.assert_close(first, told[0], atol=0.06, rtol=0)
+
+
+def test_saved_and_loaded_it_does_the_same(sparse, tmp_path):
+    model, result = sparse
+    result.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [DESCRIPTION, TENSORS]
+    twin = made(model.config.model_type)
+    again = Sparsified.load(twin, tmp_path)
+    inputs = text(1, seed=9)[0]
+    with again, result:
+        torch.testing.assert_close(output(twin, inputs), output(model, inputs))
+    assert again.report == result.report
+
+
+def test_100_changes_of_a_saved_folder_are_refused(tmp_path):
+    """Flipped bits, missing ends, other numbers, other weights, another format."""
+    model = made("bert")
+    sparsify(model, text(12), recall=0.9, gold="entmax:1.5").save(tmp_path)
+    dice = random.Random(0)
+    own = {name: (tmp_path / name).read_bytes() for name in (DESCRIPTION, TENSORS)}
+    for number in range(96):
+        name = (DESCRIPTION, TENSORS)[number % 2]
+        changed = bytearray(own[name])
+        place = dice.randrange(len(changed))
+        if number % 3:
+            changed[place] ^= 1 << dice.randrange(8)
+        else:
+            del changed[place:]
+        (tmp_path / name).write_bytes(bytes(changed))
+        with pytest.raises(ValueError, match=r"sparsified\.(json|safetensors)"):
+            Sparsified.load(model, tmp_path)
+        (tmp_path / name).write_bytes(own[name])
+    described = json.loads(own[DESCRIPTION])
+    described["format"] = 0
+    (tmp_path / DESCRIPTION).write_text(json.dumps(described))
+    with pytest.raises(ValueError, match="changed since it was saved"):
+        Sparsified.load(model, tmp_path)
+    (tmp_path / DESCRIPTION).write_bytes(own[DESCRIPTION])
+    with torch.no_grad():
+        next(model.parameters())[0, 0] += 1e-3
+    for other in (model, made("bert", seed=1), made("gpt2")):
+        before = other.config._attn_implementation
+        with pytest.raises(ValueError, match="of other weights than those of this"):
+            Sparsified.load(other, tmp_path)
+        assert other.config._attn_implementation == before
+
+
+def test_gradients_outlive_the_block_when_layers_are_checkpointed():
+    model = made("gpt2")
+    result = sparsify(model, text(12), recall=0.9, gold="entmax:1.5")
+    model.train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    inputs = text(1, seed=3)[0]
+
+    def gradient():
+        model.zero_grad()
+        with result:
+            hidden = model(**inputs, use_cache=False).last_hidden_state
+        hidden.square().sum().backward()
+        return model.h[0].attn.c_attn.weight.grad.clone()
+
+    expected = gradient()
+    model.gradient_checkpointing_enable()
+    torch.testing.assert_close(gradient(), expected)
+
+
+def test_blocks_are_those_that_hold_a_predicted_pair():
+    generator = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(2, 3, 19, 8, generator=generator) for _ in range(2))
+    projection = Projection(torch.randn(3, 8, 4, generator=generator), torch.zeros(3, 4))
+    chosen = [Setting("kmeans", 3, clusters=16, top_k=1), Setting("window", 7), Setting("dense")]
+    layer = Layer(projection=projection, centroids={16: 2 * torch.randn(3, 16, 4, generator=generator)}, chosen=chosen)
+    tokens = per_head(chosen, layer.centroids).predict(projection(q), projection(k))
+    padded = torch.zeros(2, 3, 20, 20, dtype=torch.bool)
+    padded[:, :, :19, :19] = tokens
+    expected = padded.unflatten(3, (10, 2)).any(-1).unflatten(2, (10, 2)).any(3)
+    assert torch.equal(_of_layer(layer, 2, q, k, None).to_dense(), expected)
+    assert 0.1 < expected[:, 0].float().mean() < 0.9
+
+
+def test_visited_blocks_keep_what_is_predicted():
+    model = made("bert")
+    result = sparsify(model, text(12), recall=0.9, gold="entmax:1.5", predictors=("kmeans", "window"))
+    inputs = text(1, seed=4)[0]
+    inputs["attention_mask"][:] = 1
+    free = output(model, inputs)
+    with result.to_blocks(1):
+        by_blocks = output(model, inputs)
+    with result:
+        torch.testing.assert_close(by_blocks, output(model, inputs), atol=1e-4, rtol=1e-4)
+    with result.to_blocks(24):
+        torch.testing.assert_close(output(model, inputs), free, atol=1e-4, rtol=1e-4)
+
+
+def test_distances_know_no_blocks(sparse):
+    _, result = sparse
+    assert any("distance" in one.predictor for one in result.report.heads)
+    with pytest.raises(ValueError, match="predicted by distances, which know no blocks"):
+        result.to_blocks(8)
+
+
+BAD = {
+    "recall": ({"recall": 1.0}, "recall must be between 0 and 1"),
+    "recall below": ({"recall": 0.0}, "recall must be between 0 and 1"),
+    "recall no number": ({"recall": float("nan")}, "recall must be between 0 and 1"),
+    "confidence": ({"confidence": 1.5}, "confidence must be between 0 and 1"),
+    "gold": ({"gold": "most"}, "gold must be"),
+    "predictors": ({"predictors": ("guess",)}, "predictors must be one of distance, kmeans, window"),
+    "no predictors": ({"predictors": ()}, "predictors: there is none"),
+    "too few sequences": ({"confidence": 0.999}, "sequences are left to calibrate with; .* needs at least"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_arguments_are_named_and_the_model_is_as_it_was(case):
+    settings, message = BAD[case]
+    model = made("bert")
+    before = model.config._attn_implementation, output(model, text(1)[0])
+    with pytest.raises(ValueError, match=message):
+        sparsify(model, text(8), **{"recall": 0.9, **settings})
+    assert model.config._attn_implementation == before[0]
+    assert torch.equal(output(model, text(1)[0]), before[1])
+    assert not any(hasattr(module, "sparselib_place") for module in model.modules())
+
+
+def test_a_model_that_attends_by_itself_is_refused():
+    sizes = {f"{side}_{key}": 2 for side in ("encoder", "decoder") for key in ("layers", "attention_heads")}
+    vocabularies = {"src_vocab_size": 60, "tgt_vocab_size": 60}
+    model = FSMTForConditionalGeneration(FSMTConfig(langs=["en", "de"], d_model=32, **sizes, **vocabularies))
+    with pytest.raises(ValueError, match="FSMTForConditionalGeneration ignores the attention interface"):
+        sparsify(model, text(12), recall=0.9)
+
+
+def test_a_model_whose_masks_say_more_than_lengths_is_refused_with_the_reason_and_is_as_it_was():
+    """Padding on the left: the layers were looked at already when it was found."""
+    model = made("gpt2")
+    batches = [{name: x.flip(1) for name, x in inputs.items()} for inputs in text(12)]
+    with pytest.raises(ValueError, match="GPT2Model has no attention to sparsify: its mask says more than padding on"):
+        sparsify(model, batches, recall=0.9)
+    assert model.config._attn_implementation != "sparselib"
+    assert not any(hasattr(module, "sparselib_place") for module in model.modules())
+
+
+def test_batches_may_be_read_once():
+    """As a generator's, or a DataLoader's."""
+    model = made("bert")
+    expected = sparsify(model, text(12), recall=0.9, predictors=("window",)).report
+    assert sparsify(model, iter(text(12)), recall=0.9, predictors=("window",)).report == expected
+    assert {one.predictor.partition(" of ")[0] for one in expected.heads} <= {"window", "dense"}
+
+
+def test_no_batches_are_refused():
+    with pytest.raises(ValueError, match="batches: there is none"):
+        sparsify(made("bert"), [])
+
+
+def test_a_second_control_takes_over():
+    model = made("bert")
+    result = sparsify(model, text(12), recall=0.9)
+    use_attention(model)
+    with pytest.raises(ValueError, match="another one"), result:
+        pass
