@@ -3,9 +3,12 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
-from snakemake.utils import min_version, validate
+from snakemake.utils import min_version
 
-from workflow.checks import problems
+from replication.config import ConfigurationError
+
+# Snakemake runs this file among its own names, and its `parse` reads the rules.
+from replication.config import parse as parse_profile
 from workflow.ending import ending
 from workflow.lock import AT_WORK, without_the_locks_of_the_dead
 
@@ -18,12 +21,13 @@ if "profile" not in config:
     configfile: "config/demo.yaml"
 
 
-validate(config, "workflow/schemas/config.schema.yaml")
-if found := problems(config):
-    raise WorkflowError("The configuration cannot work:", *found)
+try:
+    RUN = parse_profile(config)
+except ConfigurationError as error:
+    raise WorkflowError("The configuration cannot work:", *error.problems) from None
 
 # The terminal tells the minutes that are left from the last run of the same profile.
-logger.info(f"Profile {config['profile']}", extra={"profile": config["profile"]})
+logger.info(f"Profile {RUN.profile}", extra={"profile": RUN.profile})
 
 
 # A job of its own on a node of a cluster is no run of its own.
@@ -32,26 +36,40 @@ if workflow.is_main_process:
 shell.prefix(AT_WORK)
 BEGAN = time.time()
 
-SECTIONS = (
-    "masked_lm translation char_lm forms captioning normalizer_speed scaling retrofit"
-)
-for name in [
-    *["common", "factorised", "students"],
-    *(section for section in SECTIONS.split() if section in config),
-    *(["char_lm"] if "patterns" in config and "char_lm" not in config else []),
-    *["checkpoints", "claims", "notebooks", "report", "archive"],
-]:
 
-    include: f"workflow/rules/{name}.smk"
+include: "workflow/rules/common.smk"
+include: "workflow/rules/factorised.smk"
+include: "workflow/rules/checkpoints.smk"
+include: "workflow/rules/claims.smk"
+include: "workflow/rules/notebooks.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/archive.smk"
+
+
+for name, chosen in {
+    "masked_lm": RUN.masked_lm,
+    "blocks": RUN.masked_lm and RUN.masked_lm.blocks,
+    "translation": RUN.translation,
+    "graphs": GRAPH_TASKS,
+    "char_lm": SYMBOL_PLACES,
+    "forms": RUN.forms,
+    "captioning": RUN.captioning,
+    "normalizer_speed": RUN.normalizer_speed,
+    "scaling": RUN.scaling,
+    "retrofit": RUN.retrofit,
+}.items():
+    if chosen:
+
+        include: f"workflow/rules/{name}.smk"
 
 
 rule all:
     default_target: True
     input:
-        NOTEBOOKS,
+        EXECUTED,
         PICTURES,
-        f"{RESULTS}/claims.csv",
-        f"{RESULTS}/report.html",
+        RESULTS / "claims.csv",
+        RESULTS / "report.html",
     message:
         "All notebooks have run"
 
@@ -64,5 +82,5 @@ onstart:
 
 
 onsuccess:
-    if said := ending(Path(RESULTS), BEGAN):
+    if said := ending(RESULTS, BEGAN):
         print(said)

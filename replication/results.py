@@ -8,26 +8,10 @@ import numpy as np
 import pandas as pd
 
 from replication.files.reading import read_table
+from replication.methods import BLOCK_METHODS
+from replication.settings import labelled
 from sparselib import pareto_front
 
-#: Tables and figures name the methods so, in this order: Sparsefinder's, learned baselines, fixed baselines.
-METHODS = {
-    "sparsefinder-distance": "Sparsefinder, distance",
-    "sparsefinder-kmeans": "Sparsefinder, k-means",
-    "sparsefinder-quantization": "Sparsefinder, quantization",
-    "routing": "Routing Transformer",
-    "reformer": "Reformer",
-    "bigbird": "BigBird",
-    "longformer": "Longformer",
-    "window": "Window",
-}
-#: The same for methods that choose blocks (section 6.1). BigBird with softmax is what the reference code ran.
-BLOCK_METHODS = {
-    "sparsefinder-v1": "Sparsefinder v1",
-    "sparsefinder-v2": "Sparsefinder v2",
-    "bigbird": "BigBird, entmax",
-    "bigbird-softmax": "BigBird, softmax",
-}
 #: Attention forms as the published tables name them, in their order.
 FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k self", "Top-k", "Top-k OOW",
          "Top-k OOW cross"]  # fmt: skip
@@ -44,18 +28,6 @@ CHARACTER_MODELS = {
 SPAN_MODELS = ["adaptive-span", "adaptive-span-top-32", "adaptive-span-top-8"]
 #: Models with the patterns of Sparse Transformers, and with none.
 PATTERN_MODELS = {"dense": "Dense", "strided": "Strided", "fixed": "Fixed"}
-#: Rules that say what a model attends to which was not trained for them, the one that sees all scores first.
-RULES = {
-    "oracle": "Largest scores (oracle)",
-    "sparsefinder-distance": "Sparsefinder, distance",
-    "sparsefinder-kmeans": "Sparsefinder, k-means",
-    "sparsefinder-v2": "Sparsefinder v2",
-    "gate": "Gate (SeerAttention)",
-    "quest": "Quest",
-    "xattention": "XAttention",
-    "vertical-slash": "Vertical-slash (MInference)",
-    "streaming-llm": "StreamingLLM",
-}
 POINT = ["seed", "method", "setting", "window"]
 
 
@@ -64,12 +36,12 @@ def read_sweep(folder: Path) -> pd.DataFrame:
 
     Raises ``FileNotFoundError`` if there is none.
     """
-    return _read_all(folder / "sweep", "seed*", "the recall sweep")
+    return labelled(_read_all(folder / "sweep", "seed*", "the recall sweep"))
 
 
 def read_replaced(folder: Path) -> pd.DataFrame:
     """Perplexity, or BLEU, under replaced graphs, every seed. Raises ``FileNotFoundError`` if there is none."""
-    return _read_all(folder / "replaced", "seed*", "replaced graphs")
+    return labelled(_read_all(folder / "replaced", "seed*", "replaced graphs"))
 
 
 def read_blocks(folder: Path) -> pd.DataFrame:
@@ -87,14 +59,16 @@ def read_rules(folder: Path) -> pd.DataFrame:
 
     A seed of -1 is that of rules which no seed changes. Raises ``FileNotFoundError`` if there is none.
     """
-    return _read_all(folder, "rules.*", "rules")
+    return labelled(_read_all(folder, "rules.*", "rules"))
 
 
 def read_sparsified(folder: Path) -> dict[float, pd.DataFrame]:
     """The same of the model whose heads were tuned, by its target. Raises ``FileNotFoundError`` if there is none."""
     names = sorted(path.name for path in folder.glob("sparsified/recall*"))
     found = {
-        float(name.removeprefix("recall")): _read_all(folder / "sparsified" / name, "measured.*", "tuned heads")
+        float(name.removeprefix("recall")): labelled(
+            _read_all(folder / "sparsified" / name, "measured.*", "tuned heads")
+        )
         for name in names
     }
     if not found:

@@ -1,7 +1,10 @@
-"""Files of this repository that a process reads when it imports a module: what its results depend on besides their inputs.
+"""The code that a stage's results depend on: its function, and every file that the function imports.
 
-Read off the source: imports at the top of a module and inside its functions, and the ``__init__`` files of the packages on the
-way with theirs. Not those for type checkers, which never run. ``python -m workflow.closure <command>`` prints their hash.
+Imports are read off the source: at the top of a module and inside its functions, and those of the packages on the way.
+Imports for type checkers are left out. ``python -m workflow.closure <command>`` prints the hash of a command's code.
+
+Stages share modules, so a stage is its function, with the functions and constants of its module that it uses; the workflow
+passes their hash as a parameter. Modules that only choose settings and paths are left out: the workflow passes those, too.
 """
 
 import ast
@@ -13,8 +16,18 @@ from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
+from replication.stages import MODULE_OF
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("replication", "sparselib")
+#: Settings and paths, which rules pass as parameters and declare as files.
+CHOOSING = (
+    "replication.config",
+    "replication.layout",
+    "replication.places",
+    "replication.stages",
+    "replication.trained",
+)
 #: The versions of everything else.
 LOCK = "requirements.lock"
 #: fairseq imports this package by the path of its folder.
@@ -22,16 +35,43 @@ BY_PATH = {"replication.translation.fairseq.commands": "replication.translation.
 
 
 def closure(command: str) -> list[str]:
-    """What ``replicate <command>`` depends on, as paths from the root of the repository."""
-    return files([f"replication.stages.{command.replace('-', '_')}"])
+    """Return the files that ``replicate <command>`` depends on, as paths from the root of the repository."""
+    return files(imported(ast.Module(_used_by(command), []), "replication.stages"))
+
+
+def function_hash(command: str) -> str:
+    """Return the hash of a stage's function, and of what it uses of its module."""
+    source = "\n".join(ast.unparse(node) for node in _used_by(command))
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def closure_hash(command: str) -> str:
-    """Hash of what ``replicate <command>`` depends on."""
-    digest = hashlib.sha256()
+    """Return the hash of everything that ``replicate <command>`` depends on."""
+    digest = hashlib.sha256(function_hash(command).encode())
     for path in closure(command):
         digest.update(path.encode() + (ROOT / path).read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _used_by(command: str) -> list[ast.stmt]:
+    """Return the statements of a stage's module that its function needs, itself included, in their order."""
+    function = command.replace("-", "_")
+    module, defined = parsed(Path("replication/stages", f"{MODULE_OF[function]}.py")), {}
+    for statement in module.body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            defined[statement.name] = statement
+        elif isinstance(statement, ast.Assign):
+            defined |= {target.id: statement for target in statement.targets if isinstance(target, ast.Name)}
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            defined |= {name.asname or name.name: statement for name in statement.names}
+    found, waiting = set(), [function]
+    while waiting:
+        name = waiting.pop()
+        if name in defined and name not in found:
+            found.add(name)
+            waiting += [node.id for node in ast.walk(defined[name]) if isinstance(node, ast.Name)]
+    needed = {id(defined[name]) for name in found}
+    return [statement for statement in module.body if id(statement) in needed]
 
 
 def notebook_closure(path: str) -> list[str]:
@@ -46,10 +86,14 @@ def files(names: Iterable[str]) -> list[str]:
     found, waiting = set(), list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found and name.split(".")[0] in PACKAGES:
+        if name not in found and name.split(".")[0] in PACKAGES and not _chooses(name):
             found.add(name)
             waiting += [name.rpartition(".")[0], *imported_by(name)]
     return [LOCK, *sorted(str(path) for path in map(file_of, found) if path)]
+
+
+def _chooses(name: str) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for module in CHOOSING)
 
 
 @cache

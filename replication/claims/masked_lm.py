@@ -13,6 +13,7 @@ from replication.claims.scores import Units, counted, means, over_seeds, plain
 from replication.claims.settings import of_points, papers_own
 from replication.files.reading import read_table
 from replication.results import POINT, over_heads, read_replaced, read_sweep
+from replication.settings import labelled
 
 DISTANCE, KMEANS, ROUTING = "sparsefinder-distance", "sparsefinder-kmeans", "routing"
 #: The paper's order of the methods, place by place: who leads whom.
@@ -57,7 +58,7 @@ def nats_curves(folder: Path) -> Curves:
     paths = sorted((folder / "replaced").glob("losses_seed*.parquet"))
     if not paths:
         return curves(table, -table["nats"].to_numpy()[None], gold)
-    losses = pd.concat([read_table(path) for path in paths]).pivot(index=POINT, columns="sequence")
+    losses = labelled(pd.concat([read_table(path) for path in paths])).pivot(index=POINT, columns="sequence")
     losses = losses.loc[pd.MultiIndex.from_frame(table[POINT])]
     resampled = means(losses["nats"].to_numpy().T, losses["places"].to_numpy().T)
     return curves(table, -resampled, gold, Units(losses["nats"].shape[1], "sequences"))

@@ -1,8 +1,8 @@
 """Settings of predictors: which ones are the papers', and in which direction each makes a graph sparser."""
 
-import json
-
 import pandas as pd
+
+from replication.settings import arguments_of
 
 #: The direction in which each argument makes a graph sparser, and where it ends.
 DIRECTIONS = {
@@ -19,7 +19,7 @@ DIRECTIONS = {
 
 def of_points(points: pd.DataFrame) -> pd.DataFrame:
     """Return the settings of points as columns, with their index; NaN where a method has no such argument."""
-    return pd.DataFrame([json.loads(setting) for setting in points["setting"]], index=points.index, dtype=object)
+    return pd.DataFrame([arguments_of(setting) for setting in points["setting"]], index=points.index, dtype=object)
 
 
 def papers_own(points: pd.DataFrame) -> pd.DataFrame:

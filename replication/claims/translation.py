@@ -26,6 +26,7 @@ from replication.claims.scores import Units, bleu, correlation, effect, known_me
 from replication.claims.settings import papers_own, single
 from replication.files.reading import read_table
 from replication.results import POINT, over_heads, read_replaced, read_sweep
+from replication.settings import labelled
 
 SPARSEFINDER = [DISTANCE, KMEANS]
 #: "Lower levels of sparsity": at most this much.
@@ -43,7 +44,7 @@ def _points(folder: Path) -> tuple[pd.DataFrame, np.ndarray, Units | None]:
     paths = sorted((folder / "replaced").glob("sentences_seed*.parquet"))
     if not paths:
         return table, table["bleu"].to_numpy()[None], None
-    counts = pd.concat([read_table(path) for path in paths]).set_index([*POINT, "sentence"]).sort_index()
+    counts = labelled(pd.concat([read_table(path) for path in paths])).set_index([*POINT, "sentence"]).sort_index()
     found = [bleu(counts.loc[tuple(row), COUNTS].to_numpy()) for row in table[POINT].itertuples(index=False)]
     return table, np.stack(found, axis=1), Units(counts.index.get_level_values("sentence").nunique(), "sentences")
 

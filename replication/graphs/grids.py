@@ -5,13 +5,13 @@
 [{'clusters': 4, 'top_k': 1}, {'clusters': 8, 'top_k': 1}]
 """
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
 from torch import Tensor
 
+from replication.settings import label
 from sparselib.predictors import PREDICTORS, Predictor
 
 
@@ -25,8 +25,8 @@ class Member:
 
     @property
     def setting(self) -> str:
-        """The arguments as they stand in the tables."""
-        return json.dumps(self.arguments, sort_keys=True)
+        """Return the label of the arguments."""
+        return label(self.arguments)
 
     @property
     def is_seeded(self) -> bool:

@@ -55,8 +55,8 @@ class Replacements:
         The first two are the model's own: all that is visible, and its own graph, which changes nothing as a mask
         (Proposition 1). What is drawn at random is drawn anew for every seed and layer.
         """
-        yield ("full", "{}", 0), False, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1)
-        yield ("gold graph", "{}", 0), False, LayerCall.gold
+        yield ("full", "", 0), False, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1)
+        yield ("gold graph", "", 0), False, LayerCall.gold
         students = self.students[seed]
         projections = [projection.to(device) for projection in students.projections]
         for member in self.members:

@@ -1,1 +1,1 @@
-"""Masked language modelling: train an entmax RoBERTa, and measure what predicted graphs and blocks do to it."""
+"""Masked language models with entmax: training, and measurements with predicted graphs and blocks."""

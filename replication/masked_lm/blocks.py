@@ -1,4 +1,4 @@
-"""An entmax masked language model that visits predicted blocks only: what it loses, and how long it takes (section 6.1)."""
+"""Perplexity and time of a masked language model that visits only predicted blocks (section 6.1)."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -29,9 +29,9 @@ from sparselib.projections import Projection
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to choose blocks: its method, K, the number of clusters (0 without any) and alpha, as the tables have them.
+    """A way to choose blocks, with the columns of its rows in tables.
 
-    ``graph`` None is the model as it is: dense attention in PyTorch.
+    ``count`` is the paper's K, ``clusters`` is 0 for a method without clusters, and ``graph`` is None for dense attention.
     """
 
     method: str
@@ -42,6 +42,7 @@ class Variant:
 
     @property
     def row(self) -> dict[str, object]:
+        """Return the columns that identify the variant."""
         return {"method": self.method, "count": self.count, "clusters": self.clusters, "alpha": self.alpha}
 
 
@@ -56,9 +57,24 @@ def variants(
     centroids: list[dict[str, Tensor]],
     seed: int,
 ) -> Iterator[Variant]:
-    """All methods of Figures 7 and 13 at every K of ``counts`` for sequences of ``length`` tokens.
+    """Yield all methods of Figures 7 and 13 at every K of ``counts``.
 
-    A K with which window, global and K more blocks would be all blocks is left out: there is nothing to choose then.
+    A K is left out if window, global and K more blocks are all blocks, since there is nothing to choose.
+
+    Parameters
+    ----------
+    length : int
+        Tokens of a sequence.
+    chunks : Chunks
+        Division of sequences into blocks.
+    counts, clusters : list of int
+        Values of K, and numbers of clusters of the second version of Sparsefinder.
+    metric : str
+        Distance between blocks in the first version.
+    projections, centroids : list
+        Of each layer; centroids have the key ``kmeans-N`` for N clusters.
+    seed : int
+        Seed of the random blocks.
     """
     blocks = chunks.count(length)
     projections = [projection.to(model.device) for projection in projections]
@@ -69,7 +85,7 @@ def variants(
             continue
         yield Variant("sparsefinder-v1", count, 0, 1.5, learned([NearestBlocks(count, metric)] * len(projections)))
         for number in clusters:
-            predictors = [ClusteredBlocks(of_layer[f"kmeans-{number}"], count) for of_layer in centroids]
+            predictors = [ClusteredBlocks(layer_centroids[f"kmeans-{number}"], count) for layer_centroids in centroids]
             yield Variant("sparsefinder-v2", count, number, 1.5, learned(predictors))
         masks = _random_masks(model, length, chunks, count, len(projections), seed)
         for method, alpha in (("bigbird", 1.5), ("bigbird-softmax", 1.0)):
@@ -79,7 +95,7 @@ def variants(
 def _random_masks(
     model: PreTrainedModel, length: int, chunks: Chunks, count: int, layers: int, seed: int
 ) -> list[BlockMask]:
-    """BigBird's blocks, drawn once for every layer and head, and kept, as the reference code does."""
+    """Draw BigBird's blocks once for every layer and head, as the reference code does."""
     shape = torch.empty(1, model.config.num_attention_heads, chunks.count(length), 0, device=model.device)
     drawn = (RandomBlocks(count, seed + layer).predict(shape, shape) for layer in range(layers))
     return [unite(predicted, chunks.size, length) for predicted in drawn]
@@ -93,13 +109,23 @@ def evaluate_blocks(
     chosen: Iterator[Variant],
     batch_size: int,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Perplexity with every layer visiting predicted blocks only, a row for each variant; and the losses of every sequence.
+    """Measure perplexity with every layer visiting only predicted blocks.
 
-    ``attended`` is the mean number of key blocks that a query block visits, ``density`` their share, and ``recall`` the share
-    found of the gold blocks: those with an edge, by the hidden states that the missing blocks below have already changed.
+    Returns
+    -------
+    table : DataFrame
+        A row per variant: its columns, ``nats``, ``perplexity``, ``attended`` (mean number of key blocks that a query block
+        visits), ``density`` (their share) and ``recall``.
+    losses : DataFrame
+        A row per variant and sequence, with the columns of :func:`~replication.masked_lm.evaluation.sequence_losses`.
+
+    Notes
+    -----
+    Recall is the visited share of the gold blocks, which have a gold edge. The gold edges follow from this model's own hidden
+    states, which the missing blocks of lower layers have changed.
     """
     blocks = chunks.count(text.inputs.shape[1])
-    rows, every_loss = [], []
+    rows, losses_by_variant = [], []
     for variant in tqdm(chosen, desc="blocks", unit="variant", mininterval=5):
         point = {"block_size": chunks.size} | variant.row
         if variant.graph is None:
@@ -107,11 +133,11 @@ def evaluate_blocks(
         else:
             losses, measured = _evaluate(model, control, text, chunks, variant, batch_size)
         rows.append(point | {"nats": mean_nats(losses)} | measured)
-        every_loss.append(pd.DataFrame(point, index=losses.index).join(losses))
+        losses_by_variant.append(pd.DataFrame(point, index=losses.index).join(losses))
     table = pd.DataFrame(rows)
     table["attended"] = table["density"] * blocks
     table["perplexity"] = np.exp(table["nats"])
-    return table, pd.concat(every_loss, ignore_index=True)
+    return table, pd.concat(losses_by_variant, ignore_index=True)
 
 
 def _evaluate(
@@ -124,7 +150,7 @@ def _evaluate(
 ) -> tuple[pd.DataFrame, dict[str, float]]:
     recalls, sparsities = [], []
 
-    def watched(layer, q, k, lengths):
+    def measured_graph(layer, q, k, lengths):
         mask = variant.graph(layer, q, k, lengths)
         gold = chunks.blocks(gold_graph(q, k))
         visited = mask.to_dense().expand_as(gold)
@@ -132,7 +158,7 @@ def _evaluate(
         sparsities.append(sparsity(visited).flatten())
         return mask
 
-    with control.visiting(watched, variant.alpha):
+    with control.visiting(measured_graph, variant.alpha):
         losses = sequence_losses(model, text, batch_size)
     return losses, {"recall": torch.cat(recalls).mean().item(), "density": 1 - torch.cat(sparsities).mean().item()}
 
@@ -146,36 +172,35 @@ def time_blocks(
     chosen: Iterator[Variant],
     repeats: int,
 ) -> pd.DataFrame:
-    """Seconds per sequence of one batch ``[B, n]``, a row for each variant: medians of ``repeats`` rounds after one to warm up.
+    """Time each variant on one batch ``[B, n]``, in ``repeats`` rounds after a warm-up.
 
-    ``prediction_seconds`` and ``attention_seconds`` are those of all layers, on the queries and keys of the model as it is;
-    ``model_seconds`` those of a whole forward pass, prediction included, and ``model_repeats`` what these are the median of.
-    ``full-kernel`` is the kernel visiting every block: on some machines it is a faster full model than ``full``.
+    Returns
+    -------
+    DataFrame
+        A row per variant, in seconds per sequence: medians ``prediction_seconds`` and ``attention_seconds`` of all layers, on
+        queries and keys of the dense model; median ``model_seconds`` of a whole forward pass with prediction, and all its
+        repeats ``model_repeats``. The additional variant ``full-kernel`` is the kernel visiting every block, which on some
+        machines is faster than ``full``.
     """
     model.eval()
     inputs = inputs.to(model.device)
-    layers = _queries_and_keys(model, control, inputs)
+    layers = []
+    with control.observing(lambda call, mask: layers.append((call.q, call.k))):
+        model(inputs)
     every_block = Variant("full-kernel", chunks.count(inputs.shape[1]), 0, 1.5, lambda layer, q, k, lengths: None)
     chosen = [*chosen, every_block]
-    works = {}
+    runs = {}
     for number, variant in enumerate(chosen):
-        works[number, "prediction_seconds"] = partial(_predict, variant, layers)
-        works[number, "attention_seconds"] = partial(_attend, variant, layers, _predict(variant, layers))
-        works[number, "model_seconds"] = partial(_run, variant, model, control, inputs)
-    seconds = repeated_seconds(works, repeats, model.device.type)
+        runs[number, "prediction_seconds"] = partial(_predict, variant, layers)
+        runs[number, "attention_seconds"] = partial(_attend, variant, layers, _predict(variant, layers))
+        runs[number, "model_seconds"] = partial(_run, variant, model, control, inputs)
+    seconds = repeated_seconds(runs, repeats, model.device.type)
     rows = [{"block_size": chunks.size} | variant.row for variant in chosen]
-    for (number, part), lasting in seconds.items():
-        rows[number][part] = median(lasting) / len(inputs)
+    for (number, part), times in seconds.items():
+        rows[number][part] = median(times) / len(inputs)
         if part == "model_seconds":
-            rows[number]["model_repeats"] = " ".join(f"{one / len(inputs):.6g}" for one in lasting)
+            rows[number]["model_repeats"] = " ".join(f"{time / len(inputs):.6g}" for time in times)
     return pd.DataFrame(rows)
-
-
-def _queries_and_keys(model: PreTrainedModel, control: AttentionControl, inputs: Tensor) -> list[tuple[Tensor, Tensor]]:
-    found = []
-    with control.observing(lambda call, mask: found.append((call.q, call.k))):
-        model(inputs)
-    return found
 
 
 def _predict(variant: Variant, layers: list[tuple[Tensor, Tensor]]) -> list[BlockMask | None]:
@@ -185,7 +210,7 @@ def _predict(variant: Variant, layers: list[tuple[Tensor, Tensor]]) -> list[Bloc
 
 
 def _attend(variant: Variant, layers: list[tuple[Tensor, Tensor]], masks: list[BlockMask | None]) -> None:
-    """The attention of every layer; keys stand for the values, whose numbers do not matter for the time."""
+    """Run the attention of every layer, with keys as values, since the values do not affect the time."""
     for (q, k), mask in zip(layers, masks, strict=True):
         if variant.graph is None:
             attention(q, k, k)

@@ -1,4 +1,4 @@
-"""Measuring an entmax masked language model: its perplexity, its attention graphs, and what predicted graphs do to it."""
+"""Measurements of a masked language model with entmax: perplexity, attention graphs, and perplexity under predicted graphs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from tqdm import tqdm
 from transformers import DataCollatorForLanguageModeling, PreTrainedModel, PreTrainedTokenizerFast
 
 from replication.corpora.ngram import Bigram, unigram_log_probabilities
+from replication.corpora.tokens import KIND
+from replication.files.storage import read_tensors
 from replication.graphs import replaced
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
@@ -22,47 +24,67 @@ from sparselib.control import AttentionControl, Graph, LayerCall
 
 @dataclass(frozen=True)
 class MaskedText:
-    """Sequences with a fixed choice of masked places: ``inputs``, ``labels`` and the true ``input_ids``, all ``[N, n]``."""
+    """Sequences with fixed masked places: ``inputs``, ``labels`` and the true ``input_ids``, all ``[N, n]``."""
 
     inputs: Tensor
     labels: Tensor
     input_ids: Tensor
 
     def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield inputs and labels of ``size`` sequences at a time."""
         return zip(self.inputs.split(size), self.labels.split(size), strict=True)
 
 
 def mask_text(input_ids: Tensor, tokenizer: PreTrainedTokenizerFast, mask_probability: float, seed: int) -> MaskedText:
-    """Choose the places to predict, as in training (80 % masked, 10 % random, 10 % kept); the same for every model."""
+    """Choose the places to predict as in training (80 % masked, 10 % random, 10 % kept), the same for every model."""
     collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability, seed=seed)
     batch = collator([{"input_ids": ids.long()} for ids in input_ids])
     return MaskedText(batch["input_ids"], batch["labels"], input_ids.long())
 
 
+def read_masked_text(path: Path, tokenizer: PreTrainedTokenizerFast, masking: dict[str, object]) -> MaskedText:
+    """Read the first sequences of a file of tokens, and choose the places to predict.
+
+    Parameters
+    ----------
+    masking : dict
+        ``sequences`` (None for all), ``mask_probability`` and ``seed``.
+    """
+    input_ids = read_tensors(path, kind=KIND)["input_ids"][: masking["sequences"]]
+    return mask_text(input_ids, tokenizer, masking["mask_probability"], masking["seed"])
+
+
 def cross_entropy(model: PreTrainedModel, text: MaskedText, batch_size: int) -> float:
-    """Mean nats per masked token; its exponential is the perplexity."""
+    """Return the mean nats per masked token; its exponential is the perplexity."""
     return mean_nats(sequence_losses(model, text, batch_size))
 
 
 def mean_nats(losses: pd.DataFrame) -> float:
+    """Return the mean nats per masked token of a table of :func:`sequence_losses`."""
     return losses["nats"].sum() / losses["places"].sum()
 
 
 @torch.no_grad()
 def sequence_losses(model: PreTrainedModel, text: MaskedText, batch_size: int) -> pd.DataFrame:
-    """A row per sequence: ``sequence``, its ``nats`` summed over masked tokens, and how many ``places`` these are."""
+    """Measure the loss of each sequence.
+
+    Returns
+    -------
+    DataFrame
+        A row per sequence: ``sequence``, ``nats`` summed over its masked tokens, and their number ``places``.
+    """
     model.eval()
-    found = []
+    nats_by_batch = []
     for inputs, labels in text.batches(batch_size):
         row = (labels != IGNORED).nonzero()[:, 0]
         losses = masked_loss(model, inputs.to(model.device), labels.to(model.device), "none").double().cpu()
-        found.append(torch.zeros(len(inputs), dtype=torch.float64).index_add(0, row, losses))
-    nats, places = torch.cat(found).numpy(), (text.labels != IGNORED).sum(1).numpy()
+        nats_by_batch.append(torch.zeros(len(inputs), dtype=torch.float64).index_add(0, row, losses))
+    nats, places = torch.cat(nats_by_batch).numpy(), (text.labels != IGNORED).sum(1).numpy()
     return pd.DataFrame({"sequence": range(len(nats)), "nats": nats, "places": places})
 
 
 def baseline_cross_entropies(train_ids: Tensor, text: MaskedText, vocab_size: int) -> dict[str, float]:
-    """Mean nats of unigrams and of bigrams over exactly the places that are masked; bigrams see the true token before."""
+    """Return the mean nats of unigrams and bigrams over the masked places; bigrams see the true token before each place."""
     train, true = train_ids.numpy(), text.input_ids.numpy()
     row, place = np.nonzero((text.labels != IGNORED).numpy())
     unigram = unigram_log_probabilities(train, vocab_size)[true[row, place]]
@@ -79,7 +101,7 @@ def extract_graphs(
     folder: Path,
     batch_size: int,
 ) -> None:
-    """Store the queries and keys of every layer for ``input_ids[sequence]``, unmasked."""
+    """Write the queries and keys of every layer for ``input_ids[sequence]``, unmasked, to a file per layer."""
     model.eval()
     heads = model.config.num_attention_heads
     length, dimension = input_ids.shape[1], model.config.hidden_size // heads
@@ -99,25 +121,32 @@ def extract_graphs(
 
 @dataclass
 class SparsityTally:
-    """The mean sparsity over layers, heads and sentences, of which everything is visible: they have no padding."""
+    """Mean sparsity over layers, heads and sentences, which have no padding."""
 
     total: float = 0.0
     count: int = 0
 
     def add(self, mask: Tensor, call: LayerCall) -> None:
+        """Add the masks ``[B, H, n, n]`` of one layer's call."""
         self.total += metrics.sparsity(mask).sum().item()
         self.count += mask.shape[0] * mask.shape[1]
 
     def measures(self) -> dict[str, float]:
+        """Return the mean so far as ``sparsity``."""
         return {"sparsity": self.total / self.count}
 
 
 def evaluate_replaced(
     model: PreTrainedModel, control: AttentionControl, text: MaskedText, replacements: Replacements, batch_size: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Perplexity under every replacement: :func:`replication.graphs.replaced.evaluate_replaced` with ``nats``.
+    """Measure perplexity under every replacement.
 
-    The second table has the losses of each sequence, as :func:`sequence_losses` has them.
+    Returns
+    -------
+    table : DataFrame
+        The table of :func:`replication.graphs.replaced.evaluate_replaced`, with ``nats`` and ``perplexity``.
+    losses : DataFrame
+        The losses of each sequence, with the columns of :func:`sequence_losses`.
     """
 
     def score(graphs: Sequence[Graph]) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:

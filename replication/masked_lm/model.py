@@ -1,4 +1,4 @@
-"""The masked language model: building, loading and its loss; training needs much more of transformers."""
+"""Masked language models: building, loading and the loss, without transformers' training code, which is slow to import."""
 
 from pathlib import Path
 
@@ -20,10 +20,12 @@ from sparselib.control import AttentionControl
 from sparselib.huggingface import use_attention
 
 IGNORED = -100
-#: What the model is read from.
+#: Files of a model.
 FILES = ("config.json", "model.safetensors")
 #: Names of the vocabulary head: RoBERTa's and BERT's.
 HEADS = ("lm_head", "cls")
+#: How tables name an architecture, by its model type.
+NAMES = {"roberta": "RoBERTa", "bert": "BERT"}
 
 
 def build_model(
@@ -37,18 +39,26 @@ def build_model(
 ) -> RobertaForMaskedLM:
     """Build a RoBERTa with random weights for sequences of ``length`` tokens.
 
-    Both options make each head attend to near positions from the first step on, so that it learns from little text. The papers
-    have no such initialisation, and it shapes the result: queries and keys stay similar, which favours a projection that both
-    share, Reformer's buckets and quantization.
-
     Parameters
     ----------
+    tokenizer : PreTrainedTokenizerFast
+        Tokenizer that gives the vocabulary size and special tokens.
+    length : int
+        Tokens of the longest sequence.
+    seed : int
+        Seed of the weights.
     tied_query_key : bool
         Start each layer's key weights as a copy of its query weights.
     sinusoidal_positions : bool
         Start position embeddings as sinusoids (Vaswani et al. 2017, section 3.5) with twice the token embeddings' deviation.
     architecture
         Sizes, as arguments of ``RobertaConfig``.
+
+    Notes
+    -----
+    Both options make each head attend to near positions from the first step on, so that it learns from little text. The papers
+    have no such initialisation, and it shapes the result: queries and keys stay similar, which favours a projection that both
+    share, Reformer's buckets and quantization.
     """
     set_seed(seed)
     model = RobertaForMaskedLM(
@@ -73,7 +83,7 @@ def build_model(
 
 
 def _sinusoids(count: int, size: int) -> Tensor:
-    """Vaswani et al. (2017), section 3.5: ``[count, size]``, sines and cosines in turn."""
+    """Return sinusoidal encodings ``[count, size]`` with alternating sines and cosines (Vaswani et al. 2017, section 3.5)."""
     frequency = 10_000 ** (-torch.arange(0, size, 2) / size)
     angle = torch.arange(count)[:, None] * frequency
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :size]
@@ -87,14 +97,14 @@ def load_model(name: str | Path) -> PreTrainedModel:
     FileNotFoundError
         If there is no model of that name.
     ValueError
-        If it is of a kind that :func:`vocabulary_head` does not know, if weights are missing or of other shapes than its
-        configuration says, or if a file has changed since it was sealed.
+        If the model has no :func:`vocabulary_head`, weights are missing or have other shapes than in its configuration, or a
+        file has changed since it was sealed.
     """
     for file in FILES:
         verified(Path(name) / file)
     model, unfit = _load(name)
     if unfit:
-        raise ValueError(f"{name}: its weights are not those of its configuration: {', '.join(unfit[:3])}")
+        raise ValueError(f"{name}: weights do not match the configuration: {', '.join(unfit[:3])}")
     return model
 
 
@@ -104,37 +114,37 @@ def load_pretrained(name: str | Path, seed: int, **changes: float) -> PreTrained
     Parameters
     ----------
     name : str or Path
-        A folder, ``package:NAME/FOLDER``, or a model of the hub.
+        A folder, ``package:NAME/FOLDER``, or a model on the hub.
     seed : int
         Seed of a new head's weights.
     changes
-        Values that replace those of the model's configuration, such as ``attention_probs_dropout_prob``.
+        Values that replace values of the model's configuration, such as ``attention_probs_dropout_prob``.
 
     Raises
     ------
     FileNotFoundError
         If there is no model of that name.
     ValueError
-        If weights of the encoder are missing or of other shapes than its configuration says, or as :func:`load_model`.
+        If weights of the encoder are missing or have other shapes than in its configuration, and as in :func:`load_model`.
     """
     set_seed(seed)
     model, unfit = _load(name, **changes)
     if unfit := [key for key in unfit if not key.startswith(HEADS)]:
-        raise ValueError(f"{name}: its weights are not those of its configuration: {', '.join(unfit[:3])}")
+        raise ValueError(f"{name}: weights do not match the configuration: {', '.join(unfit[:3])}")
     return model
 
 
 def _load(name: str | Path, **changes: float) -> tuple[PreTrainedModel, list[str]]:
     """Return the model and the names of weights that are missing or have another shape."""
     try:
-        # Weights of other shapes are returned by name, with the missing ones.
+        # `ignore_mismatched_sizes` reports weights of other shapes by name instead of raising.
         model, loading = AutoModelForMaskedLM.from_pretrained(
             located(str(name)), output_loading_info=True, ignore_mismatched_sizes=True, **changes
         )
     except OSError as error:
-        raise FileNotFoundError(f"{name}: no model there, nor on the hub ({error})") from error
+        raise FileNotFoundError(f"{name}: no model in that folder or on the hub ({error})") from error
     except SafetensorError as error:
-        raise ValueError(f"{name}: its weights are truncated or damaged ({error})") from error
+        raise ValueError(f"{name}: weights are truncated or damaged ({error})") from error
     vocabulary_head(model)
     return model, sorted(loading["missing_keys"]) + sorted(str(key[0]) for key in loading["mismatched_keys"])
 
@@ -142,16 +152,19 @@ def _load(name: str | Path, **changes: float) -> tuple[PreTrainedModel, list[str
 def vocabulary_head(model: PreTrainedModel) -> nn.Module:
     """Return the module that maps hidden states to vocabulary scores: RoBERTa's ``lm_head`` or BERT's ``cls``.
 
-    Raises ``ValueError`` if the model has neither.
+    Raises
+    ------
+    ValueError
+        If the model has neither.
     """
     for name in HEADS:
         if hasattr(model, name):
             return getattr(model, name)
-    raise ValueError(f"{type(model).__name__} has no {' or '.join(HEADS)}: a model like RoBERTa or BERT is needed")
+    raise ValueError(f"`model` must be like RoBERTa or BERT, got {type(model).__name__} without {' or '.join(HEADS)}")
 
 
 def load_entmax_model(folder: str | Path) -> tuple[PreTrainedModel, AttentionControl]:
-    """A trained model with 1.5-entmax in every head, on the accelerator if there is one."""
+    """Load a trained model with 1.5-entmax in every head, in evaluation mode, onto the accelerator if there is one."""
     model = load_model(folder)
     if torch.accelerator.is_available():
         model.to(torch.accelerator.current_accelerator())
@@ -159,18 +172,32 @@ def load_entmax_model(folder: str | Path) -> tuple[PreTrainedModel, AttentionCon
 
 
 def check_length(model: PreTrainedModel, length: int) -> None:
-    """Raise ``ValueError`` if sequences of ``length`` have more tokens than the model has positions."""
-    # RoBERTa numbers its positions from pad_token_id + 1 on, BERT from 0.
+    """Check that the model has enough positions for sequences of ``length`` tokens.
+
+    Raises
+    ------
+    ValueError
+        If it has fewer.
+    """
+    # RoBERTa's positions begin at pad_token_id + 1, BERT's at 0.
     offset = model.config.pad_token_id + 1 if model.config.model_type == "roberta" else 0
     positions = model.config.max_position_embeddings - offset
     if length > positions:
-        raise ValueError(f"sequences of {length} tokens are longer than the model's {positions} positions")
+        raise ValueError(f"sequences must have at most {positions} tokens, the model's positions, got {length}")
 
 
 def masked_loss(
     model: PreTrainedModel, input_ids: Tensor, labels: Tensor, reduction: str = "mean", **inputs: Tensor
 ) -> Tensor:
-    """Mean cross-entropy (nats) over the places where ``labels [B, n]`` is not -100; with ``"none"`` that of each place."""
+    """Return the cross-entropy in nats at the places where ``labels [B, n]`` is not -100.
+
+    Parameters
+    ----------
+    reduction : str
+        ``"mean"`` over places, or ``"none"`` for the value of each place.
+    inputs
+        To the model, such as ``attention_mask``.
+    """
     chosen = labels != IGNORED
     hidden = model.base_model(input_ids=input_ids, **inputs).last_hidden_state[chosen]
     scores = vocabulary_head(model)(hidden).float()

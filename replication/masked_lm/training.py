@@ -1,4 +1,4 @@
-"""Training an entmax masked language model, so that an interrupted run goes on as if nothing had happened."""
+"""Training of a masked language model with entmax; an interrupted run resumes with the same result."""
 
 import hashlib
 from dataclasses import replace
@@ -7,7 +7,6 @@ from types import MethodType
 
 import torch
 import torch.distributed
-from safetensors.torch import save_model
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import (
@@ -20,16 +19,24 @@ from transformers import (
     default_data_collator,
 )
 
-from replication.files.seals import seal
-from replication.files.storage import replacing
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
-from replication.training import COUNT, INDEX, check_loss, is_first, keep_whole_checkpoints, share, train_to_the_end
+from replication.training import (
+    COUNT,
+    INDEX,
+    MeanLossMixin,
+    is_first,
+    keep_whole_checkpoints,
+    save_trained,
+    share,
+    train_to_the_end,
+    training_arguments,
+)
 from sparselib.control import AttentionControl
 from sparselib.dense_attention import Normalizer
 from sparselib.huggingface import use_attention
 from sparselib.normalizers import entmax15
 
-#: Measure the held-out loss at each checkpoint, and end with the model that had the lowest.
+#: Arguments with which the held-out loss is measured at each checkpoint, and the model with the lowest one is kept.
 HELD_OUT = {
     "eval_strategy": "steps",
     "per_device_eval_batch_size": 8,
@@ -41,7 +48,7 @@ HELD_OUT = {
 
 
 class Blocks(Dataset):
-    """Blocks of token ids ``[N, n]`` as the Trainer wants them."""
+    """Blocks of token ids ``[N, n]`` as a dataset for the Trainer."""
 
     def __init__(self, input_ids: Tensor):
         self.input_ids = input_ids
@@ -53,28 +60,20 @@ class Blocks(Dataset):
         return {"input_ids": self.input_ids[index].long()}
 
 
-class MaskedLMTrainer(Trainer):
-    """A Trainer that projects to the vocabulary only where there is something to predict.
+class MaskedLMTrainer(MeanLossMixin, Trainer):
+    """A Trainer that projects to the vocabulary only at masked places.
 
-    For its first ``causal_steps`` steps it predicts every next token under a causal mask instead: at each place rather than at
-    a sixth of them. It masks here, from a generator of its own for every step, since a collator is called ahead of the step and
-    would choose other places after an interruption.
+    In its first ``causal_steps`` steps it predicts every next token under a causal mask instead, which gives a loss at every
+    place rather than at a sixth of them.
     """
 
     def __init__(
         self, *args, control: AttentionControl, collator: DataCollatorForLanguageModeling, causal_steps: int, **kwargs
     ):
         super().__init__(*args, data_collator=default_data_collator, **kwargs)
-        # The loss is a mean, so the Trainer has to divide it by the number of accumulated batches.
-        self.model_accepts_loss_kwargs = False
         self.control, self.collator, self.causal_steps = control, collator, causal_steps
         self.special = torch.tensor(collator.tokenizer.all_special_ids)
         self.drawn_for = -1
-
-    def training_step(self, *args, **kwargs) -> Tensor:
-        loss = super().training_step(*args, **kwargs)
-        check_loss(loss.item(), self.state.global_step + 1, self.args.learning_rate)
-        return loss
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         input_ids = inputs["input_ids"]
@@ -87,17 +86,21 @@ class MaskedLMTrainer(Trainer):
         return (loss, {}) if return_outputs else loss
 
     def prediction_step(self, model, inputs, *_, **__) -> tuple[Tensor, None, None]:
-        """Return the loss of held-out blocks that were masked once, so that checkpoints compare."""
+        """Return the loss of held-out blocks, which are masked once for all checkpoints."""
         inputs = self._prepare_inputs(inputs)
         with torch.no_grad(), self.compute_loss_context_manager():
             return model(inputs["input_ids"], inputs["labels"]).detach(), None, None
 
     def _mask(self, input_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Mask token ids from a generator per step.
+
+        The Trainer calls a data collator ahead of the step, so a collator would choose other places after an interruption.
+        """
         if self.drawn_for != self.state.global_step:
             self.drawn_for = self.state.global_step
             seed = self.args.seed * 1_000_003 + self.drawn_for
             self.collator.generator = torch.Generator().manual_seed(seed)
-        # Each process draws for the rows of all, which go by its own, and so masks the places that one alone would.
+        # Each process draws for the rows of all, so that several processes mask the same places as one.
         places = input_ids.cpu().repeat(COUNT, 1)
         drawn = self.collator.torch_mask_tokens(places, special_tokens_mask=torch.isin(places, self.special))
         masked, labels = (rows.chunk(COUNT)[INDEX].to(input_ids.device) for rows in drawn)
@@ -105,7 +108,7 @@ class MaskedLMTrainer(Trainer):
 
 
 def _masked_once(collator: DataCollatorForLanguageModeling, input_ids: Tensor, seed: int) -> list[dict[str, Tensor]]:
-    """Mask each block ``[n]`` with the same generator on every call."""
+    """Mask each block ``[n]``, the same on every call."""
     collator = replace(collator, seed=seed)
     masked = collator([{"input_ids": block.long()} for block in input_ids])
     return [
@@ -115,9 +118,9 @@ def _masked_once(collator: DataCollatorForLanguageModeling, input_ids: Tensor, s
 
 
 def share_of_loss(model: PreTrainedModel, input_ids: Tensor, labels: Tensor) -> Tensor:
-    """The loss of one process, so that the mean over the processes is that of all their places.
+    """Return the loss of this process, scaled so that its mean over the processes is the mean over all their places.
 
-    Training calls the model itself for it: what wraps a model, for other processes or lower precision, wraps its call.
+    Training sets this as the model's ``forward``, because wrappers for several processes or lower precision wrap that call.
     """
     if COUNT == 1:
         return masked_loss(model, input_ids, labels)
@@ -140,29 +143,41 @@ def train(
     normalizer: Normalizer = entmax15,
     **arguments: object,
 ) -> list[dict[str, float]]:
-    """Train on blocks ``[N, n]`` and leave the model in ``folder``.
+    """Train on blocks of token ids and write the model to ``folder``.
 
     An interrupted run resumes from its last whole checkpoint if it was started with the same settings. Checkpoints stay until
-    :func:`replication.training.remove_checkpoints`. Processes that torchrun has started share each batch, and the first of them
-    writes.
+    :func:`replication.training.remove_checkpoints`. Processes of torchrun share each batch, and the first of them writes.
 
     Parameters
     ----------
+    model : PreTrainedModel
+        The model, which is changed.
+    tokenizer : PreTrainedTokenizerFast
+        Tokenizer with the mask token.
+    input_ids : integer Tensor ``[N, n]``
+        Blocks of the training text.
+    folder : str or Path
+        Folder of the model.
+    seed : int
+        Seed of the order of blocks, masks and dropout.
     mask_probability : float
         Share of tokens to predict (80 % masked, 10 % random, 10 % kept, as BERT).
     causal_steps : int
-        First steps that predict the next token under a causal mask instead.
+        Number of first steps that predict the next token under a causal mask instead.
     held_out : int
-        Blocks, evenly spaced over the text, that are not trained on. Their loss is measured at each checkpoint, and the model
-        with the lowest loss is kept.
+        Number of blocks, evenly spaced over the text, that are not trained on. Their loss is measured at each checkpoint, and
+        the model with the lowest loss is kept.
     patience : int
-        Stop after so many checkpoints in a row without a lower held-out loss; 0 does not stop early.
+        Number of checkpoints in a row without a lower held-out loss after which training stops; 0 for no early stopping.
+    normalizer : callable
+        Normalizer of all heads.
     arguments
         To ``TrainingArguments``: steps, batch, learning rate and schedule, precision.
 
     Returns
     -------
-    The training log: one entry per logging step, and one per held-out loss.
+    list of dict
+        The training log: one entry per logging step, and one per held-out loss.
 
     Raises
     ------
@@ -177,20 +192,16 @@ def train(
     if held_out and held_out > len(input_ids) - 2:
         raise ValueError(f"`held_out` must leave two of {len(input_ids)} training sequences, got {held_out}")
     batch = "per_device_train_batch_size"
-    own = arguments | {batch: share(batch, arguments.get(batch, TrainingArguments.per_device_train_batch_size))}
+    process_arguments = arguments | {
+        batch: share(batch, arguments.get(batch, TrainingArguments.per_device_train_batch_size))
+    }
     control = use_attention(model, normalizer)
-    checkpoints = folder / "checkpoints"
-    on_cpu = not torch.accelerator.is_available()
-    args = TrainingArguments(
-        output_dir=str(checkpoints),
-        seed=seed,
-        report_to="none",
-        use_cpu=on_cpu,
-        ddp_backend="gloo" if on_cpu and COUNT > 1 else None,
-        save_total_limit=1,
-        dataloader_pin_memory=torch.cuda.is_available(),
+    args = training_arguments(
+        folder,
+        seed,
+        ddp_backend="gloo" if COUNT > 1 and not torch.accelerator.is_available() else None,
         **(HELD_OUT if held_out else {}),
-        **own,
+        **process_arguments,
     )
     if held_out:
         args.eval_steps = args.save_steps
@@ -198,7 +209,7 @@ def train(
     with args.main_process_first():
         if is_first():
             keep_whole_checkpoints(
-                checkpoints,
+                Path(args.output_dir),
                 {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
                 | {"held_out": held_out, "patience": patience}
                 | {"model": model.config.to_dict(), "text": text},
@@ -223,8 +234,5 @@ def train(
         for name in ("forward", "_original_forward"):
             vars(model).pop(name, None)
     if is_first():
-        with replacing(folder / "model.safetensors") as temporary:
-            save_model(model, str(temporary))
-        model.config.save_pretrained(folder)
-        seal(folder / "config.json")
+        save_trained(model, folder)
     return log

@@ -7,39 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replication.plots.style import (
-    BLUE,
-    BROWN,
-    COLUMN,
-    GREEN,
-    GREY,
-    INDIGO,
-    SKY,
-    TEXT,
-    VERMILLION,
-    YELLOW,
-    legend_below,
-)
-from replication.results import BLOCK_METHODS, CHARACTER_MODELS, METHODS, SPAN_MODELS, front
-
-#: Learned ones are drawn through, fixed patterns dashed: colour, marker, line.
-_STYLES = {
-    "sparsefinder-distance": (BLUE, "o", "-"),
-    "sparsefinder-kmeans": (VERMILLION, "s", "-"),
-    "sparsefinder-quantization": (YELLOW, "D", "-"),
-    "routing": (GREEN, "^", "-"),
-    "reformer": (BROWN, "v", "-"),
-    "bigbird": (INDIGO, "P", "--"),
-    "longformer": (SKY, "*", "--"),
-    "window": (GREY, "X", "--"),
-}
-# Version 1 is as near to the distance-based method as version 2 is to k-means; BigBird is BigBird.
-_BLOCK_STYLES = {
-    "sparsefinder-v1": (BLUE, "o", "-"),
-    "sparsefinder-v2": (VERMILLION, "s", "-"),
-    "bigbird": (INDIGO, "P", "-"),
-    "bigbird-softmax": (INDIGO, "X", "--"),
-}
+from replication.methods import BLOCK_METHODS, BLUE, GREEN, METHODS, VERMILLION
+from replication.plots.style import COLUMN, TEXT, legend_below
+from replication.results import CHARACTER_MODELS, SPAN_MODELS, front
 
 
 def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float, lowest: float | None = None) -> None:
@@ -48,16 +18,19 @@ def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float,
     What scores less than ``lowest`` stands as a small triangle on that line, where the panel ends.
     """
     fronts = front(points, score)
-    for method in METHODS:
-        color, marker, line = _STYLES[method]
-        every, best = points[points.method == method], fronts[fronts.method == method]
-        axes.scatter(every.sparsity, every[score], s=3, color=color, alpha=0.2, linewidths=0)
+    for name, method in METHODS.items():
+        every, best = points[points.method == name], fronts[fronts.method == name]
+        axes.scatter(every.sparsity, every[score], s=3, color=method.color, alpha=0.2, linewidths=0)
         axes.plot(
-            best.sparsity, best[score], line, color=color, marker=marker, markersize=4,
-            markevery=max(1, len(best) // 12), label=METHODS[method],
-        )  # fmt: skip
+            best.sparsity,
+            best[score],
+            markersize=4,
+            markevery=max(1, len(best) // 12),
+            label=method.label,
+            **method.style,
+        )
         if lowest is not None and len(below := best.sparsity[best[score] < lowest]):
-            axes.plot(below, [lowest] * len(below), "v", color=color, markersize=3, clip_on=False)
+            axes.plot(below, [lowest] * len(below), "v", color=method.color, markersize=3, clip_on=False)
     # Without its number: one legend may stand for several panels.
     axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.8, label="gold sparsity")
     axes.set(xlabel="sparsity", xlim=(-0.02, 1.02))
@@ -75,10 +48,10 @@ def against_blocks(axes: Axes, points: pd.DataFrame, measure: str, full: float, 
     seeds = points.groupby([*keys, "seed"])[measure].mean()
     curves = seeds.groupby(keys).agg(["mean", "std"]).fillna(0.0)
     places = points.assign(place=points[x]).groupby(keys)["place"].mean()
-    for method, label in BLOCK_METHODS.items():
-        if method in curves.index:
-            curve = curves.loc[method]
-            axes.errorbar(places[method], curve["mean"], curve["std"], capsize=2, label=label, **block_line(method))
+    for name, method in BLOCK_METHODS.items():
+        if name in curves.index:
+            curve = curves.loc[name]
+            axes.errorbar(places[name], curve["mean"], curve["std"], capsize=2, label=method.label, **method.style)
     axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
     if x == "count":
         block_axis(axes, points["count"])
@@ -86,11 +59,6 @@ def against_blocks(axes: Axes, points: pd.DataFrame, measure: str, full: float, 
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:.0f}")
         axes.set_xlabel("all blocks visited")
-
-
-def block_line(method: str) -> dict[str, str]:
-    """How the line of a method that chooses blocks is drawn."""
-    return dict(zip(("color", "marker", "linestyle"), _BLOCK_STYLES[method], strict=True))
 
 
 def block_axis(axes: Axes, counts: Iterable[int]) -> None:
@@ -134,12 +102,9 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
     )
     for (layer, head), rows in sweep.groupby(["layer", "head"]):
         axes = grid[layer, head]
-        for method in METHODS:
-            color, marker, line = _STYLES[method]
-            curve = rows[rows.method == method].sort_values("sparsity")
-            axes.plot(
-                curve.sparsity, curve.recall, line, color=color, marker=marker, markersize=3, label=METHODS[method]
-            )
+        for name, method in METHODS.items():
+            curve = rows[rows.method == name].sort_values("sparsity")
+            axes.plot(curve.sparsity, curve.recall, markersize=3, label=method.label, **method.style)
         own = gold[(gold.layer == layer) & (gold["head"] == head)]["gold_sparsity"].item()
         axes.axvline(own, color="black", linestyle="--", linewidth=0.8, label="gold sparsity of the head")
     # The panels share their axes: as far as any head's points reach.

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from replication.corpora.blocks import KIND
+from replication.corpora.tokens import KIND
 from replication.files.reading import read_table
 from replication.files.storage import read_tensors
 from replication.graphs import centroids as centroid_files

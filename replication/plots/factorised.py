@@ -110,7 +110,8 @@ def reach_growth(axes: Axes, growth: pd.DataFrame, exponents: pd.DataFrame) -> N
 def draw_shares(axes: Axes, parts: pd.DataFrame) -> None:
     """A mark per head: how much of its attention lies on its row, and on its column; a cross: of one that attends to all alike.
 
-    ``parts``: rows of :func:`replication.char_lm.parts.attention_in_parts`, of one kind of data. On the line, both make up all.
+    ``parts``: rows of :func:`replication.char_lm.evaluation.attention_in_parts`, of one kind of data. On the line, both make up
+    all.
     """
     layers = sorted(parts["layer"].unique())
     for layer, (color, marker) in zip(layers, zip(PALETTE, "osD^vPX*", strict=True), strict=False):

@@ -3,21 +3,8 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
-from replication.plots.style import BLUE, BROWN, GREEN, GREY, INDIGO, SKY, VERMILLION, YELLOW
-from replication.results import RULES, front
-
-#: Sparsefinder's are drawn through, the rivals' dashed, the oracle's dotted.
-_STYLES = {
-    "oracle": (":", "", "black"),
-    "sparsefinder-distance": ("-", "o", BLUE),
-    "sparsefinder-kmeans": ("-", "s", VERMILLION),
-    "sparsefinder-v2": ("-", "D", YELLOW),
-    "gate": ("--", "^", GREEN),
-    "quest": ("--", "v", BROWN),
-    "xattention": ("--", "P", INDIGO),
-    "vertical-slash": ("--", "*", SKY),
-    "streaming-llm": ("--", "X", GREY),
-}
+from replication.methods import RULES
+from replication.results import front
 
 
 def rules(axes: Axes, points: pd.DataFrame, measure: str, x: str = "sparsity") -> None:
@@ -27,10 +14,10 @@ def rules(axes: Axes, points: pd.DataFrame, measure: str, x: str = "sparsity") -
     """
     better = points.assign(score=-points[measure] if measure == "drift" else points[measure])
     fronts = front(better[better["method"].isin(RULES)], "score").assign(visited=lambda table: 1 - table["sparsity"])
-    for method, (line, marker, color) in _STYLES.items():
-        curve = fronts[fronts["method"] == method]
+    for name, rule in RULES.items():
+        curve = fronts[fronts["method"] == name]
         if len(curve):
-            axes.plot(curve[x], curve[measure], line, marker=marker, color=color, label=RULES[method])
+            axes.plot(curve[x], curve[measure], label=rule.label, **rule.style)
     tuned = points[points["method"] == "sparsified"].assign(visited=lambda table: 1 - table["sparsity"])
     if len(tuned):
         axes.plot(tuned[x], tuned[measure], "*", color="black", markersize=8, label="each head tuned")

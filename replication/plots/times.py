@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from replication.plots.curves import against_blocks, block_axis, block_line
+from replication.methods import BLOCK_METHODS
+from replication.plots.curves import against_blocks, block_axis
 from replication.plots.style import BROWN, TEXT, VERMILLION, YELLOW, legend_below, powers_of_ten
-from replication.results import BLOCK_METHODS
 from replication.timing.repeats import block_seconds, is_disturbed, measurable, summary
 
 #: Attentions that are timed, as the scaling figure names and draws them; block-sparse ones have a colour per density.
@@ -70,14 +70,13 @@ def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
     :func:`replication.results.read_block_times`; of several block sizes, each repeat counts with its mean over them.
     """
     seconds = 1000 * block_seconds(timed).groupby("repeat").mean()
-    for method, label in BLOCK_METHODS.items():
-        if method in seconds:
-            found = summary(seconds[method])
+    for name, method in BLOCK_METHODS.items():
+        if name in seconds:
+            found = summary(seconds[name])
             bars = [found["seconds"] - found["lower"], found["upper"] - found["seconds"]]
-            style = block_line(method)
-            axes.errorbar(found.index, found["seconds"], bars, capsize=2, label=label, **style)
+            axes.errorbar(found.index, found["seconds"], bars, capsize=2, label=method.label, **method.style)
             hollow = found[found["disturbed"]]
-            axes.plot(hollow.index, hollow["seconds"], **style | {"linestyle": "", "markerfacecolor": "white"})
+            axes.plot(hollow.index, hollow["seconds"], **method.style | {"linestyle": "", "markerfacecolor": "white"})
     full = seconds[[name for name in ("full", "full-kernel") if name in seconds]].median().min()
     axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
     block_axis(axes, timed[timed["method"].isin(BLOCK_METHODS)]["count"])

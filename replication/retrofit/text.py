@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from replication.corpora.blocks import KIND
+from replication.corpora.tokens import KIND
 from replication.files.storage import read_tensors
 
 

@@ -1,7 +1,8 @@
 """Efficient Sparsefinder on Brown: nats and visited blocks at the smallest blocks."""
 
 from replication.files.paths import ROOT
-from replication.results import BLOCK_METHODS, read_blocks
+from replication.methods import BLOCK_METHODS
+from replication.results import read_blocks
 from replication.tables.markers import markdown
 
 
@@ -14,9 +15,9 @@ def blocks(run: str) -> str:
     means = table[table["method"].isin(BLOCK_METHODS)].groupby(["method", "count"])[["nats", "attended"]].mean()
     counts = sorted(means.index.get_level_values("count").unique())
     rows = []
-    for method, name in BLOCK_METHODS.items():
-        cells = [means.loc[(method, count)] for count in counts]
-        rows.append([name, *(f"{cell['nats']:.3f} ({cell['attended']:.1f})" for cell in cells)])
+    for name, method in BLOCK_METHODS.items():
+        cells = [means.loc[(name, count)] for count in counts]
+        rows.append([method.label, *(f"{cell['nats']:.3f} ({cell['attended']:.1f})" for cell in cells)])
     whole = ["full entmax", *[""] * (len(counts) - 1), f"{full['nats']:.3f} ({full['attended']:.0f})"]
     return markdown(
         [f"blocks of {size} tokens, nats (blocks visited)", *(f"K = {count}" for count in counts)], [*rows, whole]

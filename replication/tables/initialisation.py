@@ -9,7 +9,7 @@ from replication.claims.curves import Curves, above
 from replication.claims.masked_lm import recall_curves
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
-from replication.results import METHODS
+from replication.methods import METHODS
 from replication.tables.markers import markdown
 
 #: Runs with the same corpus, sizes and training; their query and key weights start equal or independent.
@@ -30,10 +30,10 @@ def initialisation() -> str:
         ["perplexity, held out", *(f"{_perplexity(folder):.1f}" for folder in folders.values())],
         ["gold sparsity", *(f"{curves.gold:.3f}" for curves in compared.values())],
     ]
-    for method, name in METHODS.items():
-        if method != "window":
-            cells = [_cell(gained[run], compared[run], method) for run in RUNS]
-            rows.append([f"{name}: recall above the window", *cells])
+    for name, method in METHODS.items():
+        if name != "window":
+            cells = [_cell(gained[run], compared[run], name) for run in RUNS]
+            rows.append([f"{method.label}: recall above the window", *cells])
     return markdown(["query and key weights start", *RUNS.values()], rows)
 
 

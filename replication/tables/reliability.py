@@ -8,12 +8,13 @@ from replication.files.paths import ROOT
 #: What is counted: the file, the variable of the environment with its number in CI, and the target that asks for more.
 TRIED = {
     "runs killed at random moments": ("tests/workflow/test_kills.py", "KILLS", "test-kills"),
-    "artefacts changed, swapped or cut": ("tests/replication/test_mutations.py", "MUTATIONS", None),
+    "artefacts changed, swapped or cut": ("tests/replication/files/test_mutations.py", "MUTATIONS", None),
     "rows of certificates": ("tests/kernels/test_certificates_many.py", "ROWS", "test-certificates"),
 }
 #: Files whose cases are malformed inputs and configurations.
 MALFORMED = (
-    "tests/workflow/test_checks.py",
+    "tests/replication/config/test_parsing.py",
+    "tests/replication/config/test_cross_checks.py",
     "tests/workflow/test_config.py",
     "tests/replication/test_stages.py",
     "tests/replication/test_harsh_circumstances.py",

@@ -6,7 +6,8 @@ import numpy as np
 
 from replication.claims.retrofit import TARGET, left_out, points_of, sparsities_at
 from replication.files.paths import ROOT
-from replication.results import RULES, read_rules, read_sparsified
+from replication.methods import RULES
+from replication.results import read_rules, read_sparsified
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "reported" / "minilm" / "retrofit"
@@ -21,7 +22,7 @@ def leaders() -> str:
         if np.isfinite(values).all():
             found = left_out(method, values, points.units)
             low, high = found.interval
-            rows.append((found.value, [RULES[method], f"{found.value:.1f} ({low:.1f} to {high:.1f})"]))
+            rows.append((found.value, [RULES[method].label, f"{found.value:.1f} ({low:.1f} to {high:.1f})"]))
     return markdown(
         ["rule", f"pairs left out at a recall of {TARGET}, % (95 % interval)"],
         [row for _, row in sorted(rows, reverse=True)],

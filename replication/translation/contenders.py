@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from replication import trained
 from replication.translation.fairseq.normalizers import IMPLEMENTATIONS
 
 
@@ -29,11 +30,6 @@ class Contender:
         return models / self.implementation / self.name
 
 
-#: What the others are compared with.
-SOFTMAX = Contender("softmax", "torch")
-TOP_K = Contender("topk", "sparselib")
-CONTENDERS = (
-    SOFTMAX,
-    TOP_K,
-    *(Contender(name, whose) for name in ("sparsemax", "entmax15", "entmax_alpha") for whose in IMPLEMENTATIONS),
-)
+CONTENDERS = tuple(Contender(name, implementation) for implementation, name in trained.CONTENDERS)
+#: The normaliser that the others are compared with, and the paper's own.
+SOFTMAX, TOP_K = CONTENDERS[:2]

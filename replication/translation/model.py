@@ -21,6 +21,8 @@ from sparselib.control import AttentionControl, Graph
 #: A hypothesis has at most twice as many pieces as its source, and ten more: longer ones are endless repetitions.
 LONGEST_RATIO, LONGEST_EXTRA = 2.0, 10
 PAPERS_BEAM = 5
+#: Tokens of a batch that is translated or scored, padding included.
+BATCH_TOKENS = 4000
 
 
 @dataclass

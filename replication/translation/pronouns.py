@@ -18,6 +18,8 @@ from torch import Tensor
 from replication.translation.model import Translator
 
 PRONOUNS = ("he", "she", "it")
+#: Sentences of the test set per pronoun, at most.
+CONTRASTS = 100
 
 
 @dataclass(frozen=True)

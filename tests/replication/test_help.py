@@ -1,37 +1,27 @@
-"""What `replicate --help` says: groups, a help for every option, and examples that are taken as they stand."""
-
-import shlex
+"""The help of `replicate`: headings, and a text for every option and argument."""
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from replication.stages import GROUPS, STAGES, app, example
+from replication.stages import MODULE_OF, app
 
-COMMANDS = [name.replace("_", "-") for name in STAGES]
 GROUP = typer.main.get_command(app)
 
 
-def command(name: str):
-    return GROUP.get_command(typer.Context(GROUP), name)
+@pytest.mark.parametrize("function", MODULE_OF)
+def test_every_option_has_a_help(function):
+    name = function.replace("_", "-")
+    command = GROUP.get_command(typer.Context(GROUP), name)
+    assert command.help.strip().endswith(".")
+    assert [option.name for option in command.params if not option.help] == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_an_example_has_all_that_the_command_asks_for(name):
-    words = shlex.split(example(name).replace("\\\n", " "))
-    assert words[:2] == ["replicate", name]
-    command(name).make_context(name, words[2:])
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_has_a_help(name):
-    assert [option.name for option in command(name).params if not option.help] == []
-
-
-def test_commands_stand_in_their_groups_and_examples_below_their_options():
-    said = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output
-    assert all(f" {group} " in said for group in GROUPS)
-    places = [said.index(f" {name} ") for name in ("corpus", "train-masked-lm", "sweep", "claims", "archive")]
+def test_commands_stand_below_the_headings_of_their_modules():
+    text = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output
+    headings = ("Read and write texts", "Train models", "Judge the claims")
+    places = [
+        text.index(part)
+        for part in (headings[0], " corpus ", headings[1], " train-masked-lm ", headings[2], " claims ")
+    ]
     assert places == sorted(places)
-    shown = CliRunner().invoke(app, ["claims", "--help"], env={"COLUMNS": "200"}).output
-    assert "--published config/published/claims.csv \\" in shown

@@ -1,4 +1,4 @@
-"""Notebooks stay thin: parameters, few short cells, no library code, a claim checked, and what differs from the paper."""
+"""Notebooks stay thin: parameters, few short cells, no library code, a claim checked, and differences from the paper."""
 
 import json
 import subprocess
@@ -52,10 +52,10 @@ def test_something_is_asserted(code):
     assert any(line.strip().startswith("assert ") for cell in code for line in cell.splitlines())
 
 
-def test_it_says_what_differs(notebook):
+def test_it_lists_differences_from_the_paper(notebook):
     """Under a heading, and in words that follow it."""
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
-    section = next(cell for cell in cells if cell.startswith("## What differs"))
+    section = next(cell for cell in cells if cell.startswith("## Differences from the paper"))
     assert len(section.split()) > 20
 
 

@@ -1,33 +1,29 @@
 """A run in one file, from which everything is drawn again."""
 
-FILES = [
-    *["config/published/claims.csv", "requirements.lock"],
-    *[f"{RESULTS}/config.yaml", f"{RESULTS}/claims.csv", *NOTEBOOKS, *PICTURES],
-    *flatten([MEASURED, *FIGURES.values(), *TABLES.values()]),
-    *[
-        f"{RESULTS}/{folder}/{file}"
-        for folder in MODELS
-        for file in LEFT[Path(folder).parts[0]]
-    ],
-]
+KEPT = {
+    *(Path("config/published/claims.csv"), Path("requirements.lock")),
+    *(CONFIGURATION, RESULTS / "claims.csv", *EXECUTED, *PICTURES),
+    *measured(RUN),
+    *(path for notebook in NOTEBOOKS.values() for path in notebook.reads),
+    *(RESULTS / name / file for name, model in MODELS.items() for file in model.files),
+}
 
 
 # By its name only.
 rule archive:
     input:
-        code=closure("archive"),
-        files=sorted({*FILES}),
+        **job("archive"),
+        files=sorted(KEPT),
     output:
-        f"results/{PROFILE}.zip",
+        f"{RESULTS}.zip",
     log:
-        f"{RESULTS}/logs/archive.log",
+        LOGS / "archive.log",
     resources:
         **needs("archive"),
     params:
-        results=lambda wildcards, output: Path(output[0]).with_suffix(""),
-        files=lambda wildcards, input: " ".join(
-            f"--file {path}" for path in input.files
-        ),
+        code=function_hash("archive"),
+        results=RESULTS,
+        files=[f"--file {path}" for path in sorted(KEPT)],
     message:
         "Archive the run"
     shell:

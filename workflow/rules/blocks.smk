@@ -1,118 +1,93 @@
-"""Efficient Sparsefinder: chunk projections, perplexity under predicted blocks, and time; a folder for every block size."""
+"""Efficient Sparsefinder: chunk projections, perplexity under predicted blocks, and time, for every block size."""
 
-BLOCKS = SETTINGS["blocks"]
+BLOCKS = RUN.masked_lm.blocks
+BLOCK_FILES = MaskedLM(RESULTS / "masked_lm")
+BLOCK_LOGS = LOGS / "masked_lm" / "blocks"
+STUDENTS = [
+    BLOCK_FILES.block_student(size, seed, kind, layer)
+    for size in BLOCKS.sizes
+    for seed in SEEDS
+    for kind in ("projections", "centroids")
+    for layer in range(RUN.masked_lm.layers)
+]
 # What fitting and choosing blocks depend on: a K more is no reason to fit anew.
-FITTED = json.dumps({key: BLOCKS[key] for key in ("clusters", "pooling")})
-CHOSEN = json.dumps(
-    {key: BLOCKS[key] for key in ("counts", "clusters", "pooling", "metric")}
-)
-SIZES = " ".join(f"--block-size {size}" for size in BLOCKS["sizes"])
-SIZE = f"{MASKED_LM}/blocks/size{{size}}"
+FITTED = picked(BLOCKS, "sizes", "clusters", "pooling")
+CHOSEN = picked(BLOCKS, "sizes", "counts", "clusters", "pooling", "metric")
 
 
 rule fit_blocks:
     input:
-        code=closure("fit-blocks"),
-        graphs=expand(
-            f"{MASKED_LM}/graphs/train/layer{{layer}}.safetensors",
-            layer=MASKED_LM_LAYERS,
-        ),
+        **job("fit-blocks"),
+        graphs=[
+            BLOCK_FILES.graphs("train", layer) for layer in range(RUN.masked_lm.layers)
+        ],
     output:
-        students=expand(
-            f"{SIZE}/seed{{seed}}/{{learned}}/layer{{layer}}.safetensors",
-            size=BLOCKS["sizes"],
-            seed=SEEDS,
-            learned=["projections", "centroids"],
-            layer=MASKED_LM_LAYERS,
-        ),
+        STUDENTS,
     log:
-        f"{RESULTS}/logs/masked_lm/blocks/fit.log",
+        BLOCK_LOGS / "fit.log",
     priority: 1
     resources:
         **needs("fit_blocks"),
     params:
-        settings=json.dumps(SETTINGS["projection"]),
+        code=function_hash("fit-blocks"),
+        settings=picked(RUN.masked_lm, "projection", "cluster_points"),
         blocks=FITTED,
-        points=SETTINGS["cluster_points"],
-        sizes=SIZES,
-        seeds=as_seeds(SEEDS),
     message:
         "Learn projections and centroids of blocks"
     shell:
-        "replicate fit-blocks $(printf ' --graphs %s' {input.graphs}) {params.sizes} --settings {params.settings:q}"
-        " --blocks {params.blocks:q} --points {params.points} {params.seeds}"
-        " --output $(dirname $(dirname $(dirname $(dirname {output.students[0]})))) > {log} 2>&1"
+        "replicate fit-blocks --config {input.config} > {log} 2>&1"
 
 
 rule evaluate_blocks:
     input:
-        code=closure("evaluate-blocks"),
-        model=MODEL,
-        tokenizer=rules.tokenize.output.tokenizer,
-        tokens=f"{MASKED_LM}/tokens/valid.safetensors",
-        students=rules.fit_blocks.output.students,
+        **job("evaluate-blocks"),
+        model=BLOCK_FILES.model,
+        tokenizer=BLOCK_FILES.tokenizer,
+        tokens=BLOCK_FILES.tokens("valid"),
+        students=STUDENTS,
     output:
-        tables=expand(
-            f"{SIZE}/evaluated/seed{{seed}}.csv", size=BLOCKS["sizes"], seed=SEEDS
-        ),
-        losses=expand(
-            f"{SIZE}/evaluated/losses_seed{{seed}}.parquet",
-            size=BLOCKS["sizes"],
-            seed=SEEDS,
-        ),
+        [
+            path(size, seed)
+            for path in (BLOCK_FILES.blocks_evaluated, BLOCK_FILES.block_losses)
+            for size in BLOCKS.sizes
+            for seed in SEEDS
+        ],
     log:
-        f"{RESULTS}/logs/masked_lm/blocks/evaluate.log",
+        BLOCK_LOGS / "evaluate.log",
     priority: 1
     resources:
         **needs("evaluate_blocks"),
     params:
+        code=function_hash("evaluate-blocks"),
+        settings=picked(RUN.masked_lm, "evaluation"),
         blocks=CHOSEN,
-        masking=json.dumps(SETTINGS["evaluation"]),
-        sizes=SIZES,
-        seeds=as_seeds(SEEDS),
     message:
         "Evaluate the masked language model under predicted blocks"
     shell:
-        "replicate evaluate-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
-        " --tokens {input.tokens} --students $(dirname $(dirname $(dirname $(dirname {input.students[0]})))) {params.sizes} --blocks {params.blocks:q}"
-        " --masking {params.masking:q} {params.seeds} --output $(dirname $(dirname $(dirname {output.tables[0]}))) > {log} 2>&1"
+        "replicate evaluate-blocks --config {input.config} > {log} 2>&1"
 
 
 # Alone on the machine: it takes every core.
 rule time_blocks:
     input:
-        code=closure("time-blocks"),
-        model=MODEL,
-        tokenizer=rules.tokenize.output.tokenizer,
-        tokens=f"{MASKED_LM}/tokens/valid.safetensors",
-        students=rules.fit_blocks.output.students,
+        **job("time-blocks"),
+        model=BLOCK_FILES.model,
+        tokenizer=BLOCK_FILES.tokenizer,
+        tokens=BLOCK_FILES.tokens("valid"),
+        students=STUDENTS,
     output:
-        tables=expand(f"{SIZE}/timed.csv", size=BLOCKS["sizes"]),
+        [BLOCK_FILES.blocks_timed(size) for size in BLOCKS.sizes],
     log:
-        f"{RESULTS}/logs/masked_lm/blocks/time.log",
+        BLOCK_LOGS / "time.log",
     threads: CORES
     resources:
         **needs("time_blocks"),
     params:
-        blocks=CHOSEN,
-        masking=json.dumps(SETTINGS["evaluation"]),
-        repeats=BLOCKS["repeats"],
-        sizes=SIZES,
+        code=function_hash("time-blocks"),
+        settings=picked(RUN.masked_lm, "evaluation"),
+        blocks=CHOSEN | picked(BLOCKS, "repeats"),
         seed=SEEDS[0],
     message:
         "Time predicted blocks"
     shell:
-        "replicate time-blocks --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer})"
-        " --tokens {input.tokens} --students $(dirname $(dirname $(dirname $(dirname {input.students[0]})))) {params.sizes} --blocks {params.blocks:q}"
-        " --masking {params.masking:q} --repeats {params.repeats} --seed {params.seed}"
-        " --output $(dirname $(dirname {output.tables[0]})) > {log} 2>&1"
-
-
-BLOCK_TABLES = expand(
-    [f"{SIZE}/evaluated/seed{{seed}}.csv", f"{SIZE}/timed.csv"],
-    size=BLOCKS["sizes"],
-    seed=SEEDS,
-)
-FIGURES["sparsefinder/fig07_efficient"] = BLOCK_TABLES
-FIGURES["sparsefinder/fig13_efficient_blocks"] = BLOCK_TABLES
-MEASURED += BLOCK_TABLES + list(rules.evaluate_blocks.output.losses)
+        "replicate time-blocks --config {input.config} > {log} 2>&1"

@@ -1,135 +1,96 @@
-"""Image captioning: pictures, models of each kind of attention, and what they say of the test images."""
+"""Image captioning: pictures, models of each kind of attention, and how they describe the test images."""
 
-CAPTIONING = f"{RESULTS}/captioning"
+CAPTIONING = RUN.captioning
+CAPTION_FILES = Captioning(RESULTS / "captioning")
+DRAWN = CAPTIONING.source.source == "scenes"
+REGIONS = region_features(RUN)
 CAPTIONERS = [
-    f"captioning/models/{model}/seed{seed}"
-    for model, seed in product(
-        config["captioning"]["models"], config["captioning"]["seeds"]
-    )
+    CAPTION_FILES.model(model, seed)
+    for model in members(CAPTIONING.models)
+    for seed in CAPTIONING.seeds
 ]
-DRAWN = config["captioning"]["source"]["source"] == "scenes"
-# Features of region are drawn with the scenes, or lie where somebody has put them.
-REGIONS = (
-    f"{CAPTIONING}/pictures/regions.npz"
-    if DRAWN
-    else config["captioning"]["source"]["regions"]
-)
 
 
 wildcard_constraints:
-    captioner="|".join(config["captioning"]["models"]),
+    captioner=either(members(CAPTIONING.models)),
 
 
 rule pictures:
     input:
-        code=closure("pictures"),
+        **job("pictures"),
     output:
         *([REGIONS] if DRAWN else []),
-        train=f"{CAPTIONING}/pictures/train.jsonl",
-        test=f"{CAPTIONING}/pictures/test.jsonl",
-        summary=f"{CAPTIONING}/pictures/pictures.json",
+        CAPTION_FILES.pictures("train"),
+        CAPTION_FILES.pictures("test"),
+        CAPTION_FILES.summary,
     log:
-        f"{RESULTS}/logs/captioning/pictures.log",
+        LOGS / "captioning" / "pictures.log",
     resources:
         **needs("pictures"),
     params:
-        source=json.dumps(config["captioning"]["source"]),
+        code=function_hash("pictures"),
+        settings=picked(CAPTIONING, "source"),
     message:
         "Draw or read pictures with captions"
     shell:
-        "replicate pictures --source {params.source:q} --output $(dirname {output.summary}) > {log} 2>&1"
+        "replicate pictures --config {input.config} > {log} 2>&1"
 
 
 rule train_captioner:
     input:
-        code=closure("train-captioner"),
-        train=rules.pictures.output.train,
+        **job("train-captioner"),
+        train=CAPTION_FILES.pictures("train"),
         regions=REGIONS,
     output:
-        model=f"{CAPTIONING}/models/{{captioner}}/seed{{seed}}/model.safetensors",
-        config=f"{CAPTIONING}/models/{{captioner}}/seed{{seed}}/config.json",
-        vocabulary=f"{CAPTIONING}/models/{{captioner}}/seed{{seed}}/vocabulary.json",
-        log=f"{CAPTIONING}/models/{{captioner}}/seed{{seed}}/training.csv",
-        summary=f"{CAPTIONING}/models/{{captioner}}/seed{{seed}}/training.json",
+        [
+            CAPTION_FILES.model("{captioner}", "{seed}") / name
+            for name in (*TRANSLATOR_FILES, "config.json", "vocabulary.json")
+        ],
     log:
-        f"{RESULTS}/logs/captioning/train_{{captioner}}_seed{{seed}}.log",
+        LOGS / "captioning" / "train_{captioner}_seed{seed}.log",
     resources:
         **needs("train_captioner"),
     params:
-        model=lambda wildcards: json.dumps(
-            config["captioning"]["models"][wildcards.captioner]
-        ),
-        architecture=json.dumps(config["captioning"]["architecture"]),
-        limits=json.dumps(config["captioning"]["limits"]),
-        training=json.dumps(config["captioning"]["training"]),
+        code=function_hash("train-captioner"),
+        settings=lambda wildcards: MODELS[
+            f"captioning/models/{wildcards.captioner}/seed{wildcards.seed}"
+        ].run,
     message:
         "Train the captioner {wildcards.captioner}, seed {wildcards.seed}"
     shell:
-        "replicate train-captioner --pictures $(dirname {input.train}) --regions {input.regions} --model {params.model:q}"
-        " --architecture {params.architecture:q} --limits {params.limits:q} --training {params.training:q} --seed {wildcards.seed}"
-        " --output $(dirname {output.model}) > {log} 2>&1"
-
-
-for model, seed in product(
-    config["captioning"]["models"], config["captioning"]["seeds"]
-):
-    MODELS[f"captioning/models/{model}/seed{seed}"] = {
-        "stage": "train-captioner",
-        "run": {
-            "model": config["captioning"]["models"][model],
-            **{
-                key: config["captioning"][key]
-                for key in ("architecture", "limits", "training")
-            },
-            "seed": seed,
-        },
-        "text": [f"{CAPTIONING}/pictures/train.jsonl"],
-        "made_from": f"{CAPTIONING}/pictures/train.jsonl",
-        "measured": [f"{CAPTIONING}/models/{model}/seed{seed}/measured.csv"],
-    }
+        "replicate train-captioner --model {wildcards.captioner} --seed {wildcards.seed} --config {input.config} > {log} 2>&1"
 
 
 # All models in one process: each takes seconds.
 rule measure_captioners:
     input:
-        code=closure("measure-captioners"),
-        test=rules.pictures.output.test,
+        **job("measure-captioners"),
+        test=CAPTION_FILES.pictures("test"),
         regions=REGIONS,
-        models=expand(
-            f"{RESULTS}/{{folder}}/{{file}}",
-            folder=CAPTIONERS,
-            file=[
+        models=[
+            folder / name
+            for folder in CAPTIONERS
+            for name in (
                 "model.safetensors",
                 "config.json",
                 "vocabulary.json",
                 "training.json",
-            ],
-        ),
+            )
+        ],
     output:
-        expand(
-            f"{RESULTS}/{{folder}}/{{file}}",
-            folder=CAPTIONERS,
-            file=["measured.csv", "captions.parquet", "attention.parquet"],
-        ),
+        [
+            folder / name
+            for folder in CAPTIONERS
+            for name in ("measured.csv", "captions.parquet", "attention.parquet")
+        ],
     log:
-        f"{RESULTS}/logs/captioning/measure.log",
+        LOGS / "captioning" / "measure.log",
     resources:
         **needs("measure_captioners"),
     params:
-        models=" ".join(f"--model {RESULTS}/{folder}" for folder in CAPTIONERS),
-        decoding=json.dumps(config["captioning"]["decoding"]),
-        shown=config["captioning"]["shown"],
+        code=function_hash("measure-captioners"),
+        settings=picked(CAPTIONING, "decoding", "shown"),
     message:
         "Describe the test images with every captioner"
     shell:
-        "replicate measure-captioners --pictures $(dirname {input.test}) --regions {input.regions} {params.models}"
-        " --decoding {params.decoding:q} --shown {params.shown} > {log} 2>&1"
-
-
-FIGURES["explicit_sparse/table17_captioning"] = [
-    *rules.measure_captioners.output,
-    rules.pictures.output.test,
-    *([REGIONS] if DRAWN else []),
-    "config/published/explicit_sparse_table17.csv",
-]
-MEASURED += rules.measure_captioners.output
+        "replicate measure-captioners --config {input.config} > {log} 2>&1"

@@ -1,44 +1,22 @@
-"""What the papers claim, tested on what was measured."""
-
-
-rule configuration:
-    input:
-        code=closure("configuration"),
-    output:
-        f"{RESULTS}/config.yaml",
-    log:
-        f"{RESULTS}/logs/configuration.log",
-    resources:
-        **needs("configuration"),
-    params:
-        # Where it runs makes it no other run.
-        settings=json.dumps({key: config[key] for key in config if key not in CLUSTER}),
-    message:
-        "Write down the configuration"
-    shell:
-        "replicate configuration --settings {params.settings:q} --output {output} > {log} 2>&1"
+"""The papers' claims, tested on the run's results."""
 
 
 rule claims:
     input:
         code=closure("claims"),
         claims="config/published/claims.csv",
-        configuration=rules.configuration.output,
-        data=MEASURED,
+        configuration=CONFIGURATION,
+        data=measured(RUN),
     output:
-        f"{RESULTS}/claims.csv",
+        RESULTS / "claims.csv",
     log:
-        f"{RESULTS}/logs/claims.log",
+        LOGS / "claims.log",
     resources:
         **needs("claims"),
+    params:
+        code=function_hash("claims"),
+        results=RESULTS,
     message:
         "Test the claims of the papers"
     shell:
-        "replicate claims --published {input.claims} --results $(dirname {output}) --output {output} > {log} 2>&1"
-
-
-TABLES["claims"] = [
-    f"{RESULTS}/claims.csv",
-    "config/published/claims.csv",
-    *collect("reported/{run}/claims.csv", run=REPORTED),
-]
+        "replicate claims {params.results} --output {output} > {log} 2>&1"

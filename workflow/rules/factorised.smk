@@ -1,24 +1,18 @@
 """The patterns of Sparse Transformers, which depend on positions alone: no model is trained for them."""
 
-REACH = f"{RESULTS}/factorised/reach.csv"
-
 
 rule factorised:
     input:
-        code=closure("factorised"),
+        **job("factorised"),
     output:
-        REACH,
+        reach_table(PROFILE),
     log:
-        f"{RESULTS}/logs/factorised.log",
+        LOGS / "factorised.log",
     resources:
         **needs("factorised"),
+    params:
+        code=function_hash("factorised"),
     message:
         "Follow information through factorised attention"
     shell:
-        "replicate factorised --output {output} > {log} 2>&1"
-
-
-FIGURES["factorised/fig03_strided"] = []
-FIGURES["factorised/fig05_fixed"] = []
-FIGURES["factorised/reach"] = []
-MEASURED += [REACH]
+        "replicate factorised --config {input.config} > {log} 2>&1"

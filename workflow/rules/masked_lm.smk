@@ -1,175 +1,233 @@
-"""The masked language model: training, perplexity, its attention graphs, and evaluation under predicted graphs."""
+"""The masked language model: text, training, perplexity, attention graphs, and evaluation under predicted graphs."""
 
-SETTINGS = config["masked_lm"]
-MASKED_LM_LAYERS = layers("masked_lm")
-# Named here, as rules.train_...output would ask for that rule, and the model may come from a checkpoint.
-MODEL = f"{MASKED_LM}/model/model.safetensors"
-# Of the cores: a small model gains little from the others, and other jobs do.
-HALF = max(1, CORES // 2)
+SECTION = RUN.masked_lm
+FILES = MaskedLM(RESULTS / "masked_lm")
+MASKED_LM_LOGS = LOGS / "masked_lm"
+UNSEEN = FILES.unseen("{name}")
 
 
-include: "corpus.smk"
+wildcard_constraints:
+    name=either(SECTION.unseen),
+
+
+rule corpus:
+    input:
+        **job("corpus"),
+    output:
+        [FILES.corpus(split) for split in SPLITS],
+    log:
+        MASKED_LM_LOGS / "corpus.log",
+    # Long, or on the way to what is long: begun last, they would leave a core idle at the end of the run.
+    priority: 1
+    resources:
+        **needs("corpus"),
+    params:
+        code=function_hash("corpus"),
+        settings=text_settings(TOKEN_PLACES["masked_lm"]),
+    message:
+        "Write or read the corpus"
+    shell:
+        "replicate corpus masked_lm --config {input.config} > {log} 2>&1"
+
+
+rule tokenize:
+    input:
+        **job("tokenize"),
+        corpus=[FILES.corpus(split) for split in SPLITS],
+    output:
+        [FILES.tokens(split) for split in SPLITS],
+        tokenizer=FILES.tokenizer,
+    log:
+        MASKED_LM_LOGS / "tokenize.log",
+    priority: 1
+    resources:
+        **needs("tokenize"),
+    params:
+        code=function_hash("tokenize"),
+        settings=picked(SECTION, "tokenizer", "length"),
+    message:
+        "Cut the corpus into subwords"
+    shell:
+        "replicate tokenize masked_lm --config {input.config} > {log} 2>&1"
+
+
+rule unseen_corpus:
+    input:
+        **job("corpus"),
+    output:
+        UNSEEN.corpus("valid"),
+    log:
+        MASKED_LM_LOGS / "unseen_corpus" / "{name}.log",
+    resources:
+        **needs("unseen_corpus"),
+    params:
+        code=function_hash("corpus"),
+        settings=lambda wildcards: text_settings(
+            TOKEN_PLACES[f"masked_lm/unseen/{wildcards.name}"]
+        ),
+    message:
+        "Read the corpus {wildcards.name}"
+    shell:
+        "replicate corpus masked_lm/unseen/{wildcards.name} --config {input.config} > {log} 2>&1"
+
+
+rule tokenize_unseen:
+    input:
+        **job("tokenize"),
+        corpus=UNSEEN.corpus("valid"),
+        tokenizer=FILES.tokenizer,
+    output:
+        UNSEEN.tokens("valid"),
+    log:
+        MASKED_LM_LOGS / "tokenize_unseen" / "{name}.log",
+    resources:
+        **needs("tokenize_unseen"),
+    params:
+        code=function_hash("tokenize"),
+        settings=picked(SECTION, "length"),
+    message:
+        "Cut the corpus {wildcards.name} into subwords"
+    shell:
+        "replicate tokenize masked_lm/unseen/{wildcards.name} --config {input.config} > {log} 2>&1"
 
 
 rule train_masked_lm:
     input:
-        code=closure("train-masked-lm"),
-        tokens=f"{MASKED_LM}/tokens/train.safetensors",
-        tokenizer=rules.tokenize.output.tokenizer,
+        **job("train-masked-lm"),
+        tokens=FILES.tokens("train"),
+        tokenizer=FILES.tokenizer,
     output:
-        model=MODEL,
-        config=f"{MASKED_LM}/model/config.json",
-        log=f"{MASKED_LM}/model/training.csv",
-        summary=f"{MASKED_LM}/model/training.json",
+        [FILES.model_file(name) for name in MODELS["masked_lm/model"].files],
     log:
-        f"{RESULTS}/logs/masked_lm/train.log",
+        MASKED_LM_LOGS / "train.log",
     # The longest chain of jobs hangs on this one.
     priority: 2
     threads: HALF
     resources:
         **needs("train_masked_lm"),
     params:
-        model=json.dumps(SETTINGS["model"]),
-        training=json.dumps(SETTINGS["training"]),
-        seed=config["seed"],
+        code=function_hash("train-masked-lm"),
+        settings=MODELS["masked_lm/model"].run,
     message:
         "Train the masked language model"
     shell:
-        "replicate train-masked-lm --processes {resources.gpu} --tokens {input.tokens} --tokenizer $(dirname {input.tokenizer})"
-        " --model {params.model:q} --training {params.training:q} --seed {params.seed} --output $(dirname {output.model}) > {log} 2>&1"
-
-
-MODELS["masked_lm/model"] = {
-    "stage": "train-masked-lm",
-    "run": {key: SETTINGS[key] for key in ("model", "training")}
-    | {"seed": config["seed"]},
-    "text": [f"{MASKED_LM}/tokens/train.safetensors"],
-    "made_from": f"{MASKED_LM}/tokens/train.safetensors",
-    "measured": [f"{MASKED_LM}/perplexity.csv"],
-}
+        "replicate train-masked-lm --processes {resources.gpu} --config {input.config} > {log} 2>&1"
 
 
 rule perplexity:
     input:
-        code=closure("perplexity"),
-        model=MODEL,
-        tokenizer=rules.tokenize.output.tokenizer,
-        train=f"{MASKED_LM}/tokens/train.safetensors",
+        **job("perplexity"),
+        model=FILES.model,
+        tokenizer=FILES.tokenizer,
         tokens=[
-            f"{MASKED_LM}/tokens/valid.safetensors",
-            *expand(
-                f"{MASKED_LM}/unseen/{{name}}/tokens/valid.safetensors",
-                name=SETTINGS["unseen"],
-            ),
+            *(FILES.tokens(split) for split in SPLITS),
+            *(FILES.unseen(name).tokens("valid") for name in SECTION.unseen),
         ],
     output:
-        f"{MASKED_LM}/perplexity.csv",
+        FILES.perplexity,
     log:
-        f"{RESULTS}/logs/masked_lm/perplexity.log",
+        MASKED_LM_LOGS / "perplexity.log",
     threads: HALF
     resources:
         **needs("perplexity"),
     params:
-        names=" ".join(f"--name {name}" for name in ["held-out", *SETTINGS["unseen"]]),
-        masking=json.dumps(SETTINGS["evaluation"]),
+        code=function_hash("perplexity"),
+        settings=picked(SECTION, "evaluation"),
+        unseen=list(SECTION.unseen),
     message:
         "Measure the perplexity of the masked language model"
     shell:
-        "replicate perplexity --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --train-tokens {input.train}"
-        " $(printf ' --tokens %s' {input.tokens:q}) {params.names} --masking {params.masking:q} --output {output} > {log} 2>&1"
+        "replicate perplexity --config {input.config} > {log} 2>&1"
 
 
 rule extract:
     input:
-        code=closure("extract"),
-        model=MODEL,
-        tokens=[f"{MASKED_LM}/tokens/{split}.safetensors" for split in SPLITS],
+        **job("extract"),
+        model=FILES.model,
+        tokens=[FILES.tokens(split) for split in SPLITS],
     output:
-        layers=expand(
-            f"{MASKED_LM}/graphs/{{split}}/layer{{layer}}.safetensors",
-            split=SPLITS,
-            layer=MASKED_LM_LAYERS,
-        ),
+        [
+            FILES.graphs(split, layer)
+            for split in SPLITS
+            for layer in range(SECTION.layers)
+        ],
     log:
-        f"{RESULTS}/logs/masked_lm/extract.log",
+        MASKED_LM_LOGS / "extract.log",
     priority: 1
     threads: HALF
     resources:
         **needs("extract"),
     params:
-        sequences=" ".join(
-            f"--sequences {SETTINGS['graphs'][split]}" for split in SPLITS
-        ),
-        seed=config["seed"],
+        code=function_hash("extract"),
+        settings=picked(SECTION, "graphs"),
+        seed=RUN.seed,
     message:
         "Extract attention graphs of the masked language model"
     shell:
-        "replicate extract --model $(dirname {input.model}) $(printf ' --tokens %s' {input.tokens}) {params.sequences}"
-        " --seed {params.seed} --output $(dirname $(dirname {output.layers[0]})) > {log} 2>&1"
+        "replicate extract --config {input.config} > {log} 2>&1"
 
 
 rule replace:
     input:
-        code=closure("replace"),
-        model=MODEL,
-        tokenizer=rules.tokenize.output.tokenizer,
-        tokens=f"{MASKED_LM}/tokens/valid.safetensors",
-        projections=[f"{MASKED_LM}/projections/seed{seed}" for seed in SEEDS],
-        centroids=[f"{MASKED_LM}/centroids/seed{seed}" for seed in SEEDS],
+        **job("replace"),
+        model=FILES.model,
+        tokenizer=FILES.tokenizer,
+        tokens=FILES.tokens("valid"),
+        projections=[FILES.projections(seed) for seed in SEEDS],
+        centroids=[FILES.centroids(seed) for seed in SEEDS],
     output:
-        tables=[f"{MASKED_LM}/replaced/seed{seed}.csv" for seed in SEEDS],
-        losses=[f"{MASKED_LM}/replaced/losses_seed{seed}.parquet" for seed in SEEDS],
+        tables=[FILES.replaced(seed) for seed in SEEDS],
+        losses=[FILES.losses(seed) for seed in SEEDS],
     log:
-        f"{RESULTS}/logs/masked_lm/replace.log",
+        MASKED_LM_LOGS / "replace.log",
     priority: 1
     resources:
         **needs("replace"),
     params:
-        methods=json.dumps(SETTINGS["replaced"]["methods"]),
-        windows=windows(SETTINGS["replaced"]["windows"]),
-        global_tokens=SETTINGS["global_tokens"],
-        masking=json.dumps(SETTINGS["evaluation"]),
-        seeds=as_seeds(SEEDS),
+        code=function_hash("replace"),
+        settings=picked(SECTION, "replaced", "global_tokens", "evaluation"),
     message:
         "Evaluate the masked language model under predicted graphs"
     shell:
-        "replicate replace --model $(dirname {input.model}) --tokenizer $(dirname {input.tokenizer}) --tokens {input.tokens}"
-        " --projections $(dirname {input.projections[0]}) --centroids $(dirname {input.centroids[0]})"
-        " --methods {params.methods:q} {params.windows} --global-tokens {params.global_tokens}"
-        " --masking {params.masking:q} {params.seeds} --output $(dirname {output.tables[0]}) > {log} 2>&1"
+        "replicate replace --config {input.config} > {log} 2>&1"
 
 
-SWEEPS = measured("masked_lm", "sweep/seed{seed}.parquet")
-REPLACED = measured("masked_lm", "replaced/seed{seed}.csv")
-LOSSES = measured("masked_lm", "replaced/losses_seed{seed}.parquet")
-GRAPHS = [
-    *measured("masked_lm", "graphs/{split}/layer{layer}.safetensors"),
-    *measured("masked_lm", "projections/seed{seed}"),
-    *measured("masked_lm", "centroids/seed{seed}"),
-]
-SENTENCES = GRAPHS + measured("masked_lm", "tokens/{split}.safetensors")
-TRAINING = [f"{MASKED_LM}/perplexity.csv", f"{MASKED_LM}/model/training.json"]
-
-FIGURES["00_patterns"] = GRAPHS
-FIGURES["extremely_sparse/fig01_selection"] = SENTENCES
-FIGURES["extremely_sparse/fig02_pipeline"] = SENTENCES
-FIGURES["extremely_sparse/fig03_forms"] = SENTENCES
-FIGURES["sparsefinder/fig01_method"] = SENTENCES
-FIGURES["sparsefinder/fig04_tradeoff"] = [
-    *SWEEPS,
-    *REPLACED,
-    *LOSSES,
-    f"{MASKED_LM}/perplexity.csv",
-]
-FIGURES["sparsefinder/fig10_heads"] = SWEEPS
-TABLES["sparsefinder/tables_masked_lm"] = SWEEPS + GRAPHS + TRAINING
-MEASURED += SWEEPS + REPLACED + LOSSES
-MEASURED += [f"{MASKED_LM}/perplexity.csv"]
+rule coreference:
+    input:
+        **job("coreference"),
+        graphs=[FILES.graphs("valid", layer) for layer in range(SECTION.layers)],
+        tokens=FILES.tokens("valid"),
+    output:
+        FILES.coreference,
+    log:
+        LOGS / "coreference.log",
+    resources:
+        **needs("coreference"),
+    params:
+        code=function_hash("coreference"),
+    message:
+        "Find heads that attend to coreferent tokens"
+    shell:
+        "replicate coreference --config {input.config} > {log} 2>&1"
 
 
-include: "analysis.smk"
-
-
-if "blocks" in SETTINGS:
-
-    include: "blocks.smk"
+rule tags:
+    input:
+        **job("tags"),
+        graphs=[FILES.graphs("valid", layer) for layer in range(SECTION.layers)],
+        tokens=FILES.tokens("valid"),
+        projections=FILES.projections(SEEDS[0]),
+        centroids=FILES.centroids(SEEDS[0]),
+    output:
+        FILES.tags,
+    log:
+        LOGS / "tags.log",
+    resources:
+        **needs("tags"),
+    params:
+        code=function_hash("tags"),
+        settings=picked(SECTION, "tag_clusters"),
+    message:
+        "Count the parts of speech in clusters"
+    shell:
+        "replicate tags --config {input.config} > {log} 2>&1"

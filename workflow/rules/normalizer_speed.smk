@@ -1,131 +1,96 @@
 """Speed, BLEU and attended keys of one translator with each normaliser (Explicit Sparse Transformer, Table 25)."""
 
-SPEED = config["normalizer_speed"]
-SPEED_AT = f"{RESULTS}/normalizer_speed"
-SPEED_LOGS = f"{RESULTS}/logs/normalizer_speed"
-SPEED_FROM, SPEED_TO = next(iter(SPEED["corpus"])).split("-")
-SPEED_TABLE = f"{SPEED_AT}/speed.csv"
-# Folders of the models: whose implementation, and which normaliser.
-CONTENDERS = [
-    "torch/softmax",
-    "sparselib/topk",
-    *(
-        f"{whose}/{name}"
-        for name in ("sparsemax", "entmax15", "entmax_alpha")
-        for whose in ("sparselib", "entmax")
-    ),
-]
-SPEED_MODELS = [
-    f"{SPEED_AT}/models/{contender}/model.safetensors" for contender in CONTENDERS
+SPEED_TEXT = PARALLEL_PLACES["normalizer_speed"]
+SPEED, SPEED_FILES = SPEED_TEXT.section, SPEED_TEXT.files
+SPEED_LOGS = LOGS / "normalizer_speed"
+CONTENDER_FOLDERS = [
+    SPEED_FILES.models / implementation / normalizer
+    for implementation, normalizer in CONTENDERS
 ]
 
 
 rule speed_corpus:
     input:
-        code=closure("parallel-corpus"),
+        **job("parallel-corpus"),
     output:
-        train=multiext(f"{SPEED_AT}/corpus/train", f".{SPEED_FROM}", f".{SPEED_TO}"),
-        valid=multiext(f"{SPEED_AT}/corpus/valid", f".{SPEED_FROM}", f".{SPEED_TO}"),
-        test=multiext(f"{SPEED_AT}/corpus/test", f".{SPEED_FROM}", f".{SPEED_TO}"),
+        [
+            SPEED_FILES.corpus(split, language)
+            for split in ALL_SPLITS
+            for language in SPEED_TEXT.pair
+        ],
     log:
-        f"{SPEED_LOGS}/corpus.log",
+        SPEED_LOGS / "corpus.log",
     resources:
         **needs("speed_corpus"),
     params:
-        corpus=json.dumps(next(iter(SPEED["corpus"].values()))),
-        languages=f"--language {SPEED_FROM} --language {SPEED_TO}",
+        code=function_hash("parallel-corpus"),
+        settings=text_settings(SPEED_TEXT),
     message:
         "Write or read the sentences that normalisers are timed on"
     shell:
-        "replicate parallel-corpus --source {params.corpus:q} --split train --split valid --split test {params.languages}"
-        " --output $(dirname {output.train[0]}) > {log} 2>&1"
+        "replicate parallel-corpus normalizer_speed --config {input.config} > {log} 2>&1"
 
 
 rule speed_binarize:
     input:
-        code=closure("binarize"),
+        **job("binarize"),
         corpus=rules.speed_corpus.output,
     output:
-        dictionary=f"{SPEED_AT}/data/dict.{SPEED_TO}.txt",
-        test=f"{SPEED_AT}/data/test.{SPEED_FROM}-{SPEED_TO}.{SPEED_TO}.bin",
+        SPEED_FILES.dictionary(SPEED_TEXT.pair[1]),
+        SPEED_FILES.binary("test", *SPEED_TEXT.pair),
     log:
-        f"{SPEED_LOGS}/binarize.log",
+        SPEED_LOGS / "binarize.log",
     resources:
         **needs("speed_binarize"),
     params:
-        pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
-        words=SPEED["words"],
-        merges=SPEED["merges"],
+        code=function_hash("binarize"),
+        settings=picked(SPEED, "words", "merges"),
     message:
         "Cut the sentences that normalisers are timed on into subwords"
     shell:
-        "replicate binarize --corpus $(dirname {input.corpus[0]}) {params.pair} --split train --split valid --split test"
-        " --words {params.words} --merges {params.merges} --output $(dirname {output.dictionary}) > {log} 2>&1"
+        "replicate binarize normalizer_speed --config {input.config} > {log} 2>&1"
 
 
 rule train_normalizers:
     input:
-        code=closure("train-normalizers"),
+        **job("train-normalizers"),
         data=rules.speed_binarize.output,
     output:
-        models=expand(
-            f"{SPEED_AT}/models/{{contender}}/{{file}}",
-            contender=CONTENDERS,
-            file=TRANSLATOR_FILES,
-        ),
+        [folder / file for folder in CONTENDER_FOLDERS for file in TRANSLATOR_FILES],
     log:
-        f"{SPEED_LOGS}/train.log",
+        SPEED_LOGS / "train.log",
     resources:
         **needs("train_normalizers"),
     params:
-        pair=f"--from {SPEED_FROM} --to {SPEED_TO}",
-        architecture=json.dumps(SPEED["architecture"]),
-        training=json.dumps(SPEED["training"]),
-        top_k=SPEED["top_k"],
-        seed=config["seed"],
+        code=function_hash("train-normalizers"),
+        settings=picked(SPEED, "architecture", "training", "top_k"),
+        seed=RUN.seed,
     message:
         "Train a translator with each normaliser"
     shell:
-        "replicate train-normalizers --data $(dirname {input.data[0]}) {params.pair} --architecture {params.architecture:q}"
-        " --training {params.training:q} --top-k {params.top_k} --seed {params.seed}"
-        " --output $(dirname $(dirname $(dirname {output.models[0]}))) > {log} 2>&1"
+        "replicate train-normalizers --config {input.config} > {log} 2>&1"
 
 
 rule normalizer_speed:
     input:
-        code=closure("normalizer-speed"),
+        **job("normalizer-speed"),
         data=rules.speed_binarize.output,
-        models=SPEED_MODELS,
-        references=f"{SPEED_AT}/corpus/test.{SPEED_TO}",
+        models=[folder / "model.safetensors" for folder in CONTENDER_FOLDERS],
+        references=SPEED_FILES.corpus("test", SPEED_TEXT.pair[1]),
     output:
-        table=SPEED_TABLE,
-        sentences=f"{SPEED_AT}/sentences.parquet",
-        run=f"{SPEED_AT}/speed.json",
+        SPEED_FILES.table,
+        SPEED_FILES.sentences,
+        SPEED_FILES.details,
     log:
-        f"{SPEED_LOGS}/speed.log",
+        SPEED_LOGS / "speed.log",
     # All of them, and so nothing runs beside what is timed.
     threads: CORES
     resources:
         **needs("normalizer_speed"),
     params:
-        words=SPEED["words"],
-        settings=json.dumps({key: SPEED[key] for key in ("repeats", "beam", "batch")}),
+        code=function_hash("normalizer-speed"),
+        settings=picked(SPEED, "words", "repeats", "beam", "batch"),
     message:
         "Time a translator with each normaliser"
     shell:
-        "replicate normalizer-speed --data $(dirname {input.data[0]}) --models $(dirname $(dirname $(dirname {input.models[0]})))"
-        " --references {input.references} --words {params.words} --settings {params.settings:q} --output {output.table} > {log} 2>&1"
-
-
-for contender in CONTENDERS:
-    MODELS[f"normalizer_speed/models/{contender}"] = {
-        "stage": "train-normalizers",
-        "run": {key: SPEED[key] for key in ("architecture", "training", "top_k")}
-        | {"seed": config["seed"]},
-        "text": pieces(f"{SPEED_AT}/data", (SPEED_FROM, SPEED_TO)),
-        "made_from": f"{SPEED_AT}/data/dict.{SPEED_TO}.txt",
-        "measured": [],
-    }
-
-TABLES["explicit_sparse/table25_speed"] = [SPEED_TABLE, f"{SPEED_AT}/speed.json"]
-MEASURED += [SPEED_TABLE]
+        "replicate normalizer-speed --config {input.config} > {log} 2>&1"

@@ -1,51 +1,46 @@
-"""Every table and figure is a notebook, run by papermill on what the other stages have measured."""
-
-NOTEBOOKS = expand(f"{RESULTS}/notebooks/{{name}}.ipynb", name=[*FIGURES, *TABLES])
-PICTURES = expand(
-    f"{RESULTS}/figures/{{figure}}.{{format}}", figure=FIGURES, format=["svg", "pdf"]
-)
+"""Every table and figure is a notebook, run by papermill on the measurements of the other stages."""
 
 
 wildcard_constraints:
-    figure="|".join(FIGURES),
-    table="|".join(TABLES),
+    figure=either(FIGURES),
+    table=either(name for name in NOTEBOOKS if name not in FIGURES),
 
 
 rule figure:
     input:
-        code=lambda wildcards: notebook_closure(notebook(wildcards.figure)),
-        notebook=lambda wildcards: notebook(wildcards.figure),
+        code=lambda wildcards: notebook_closure(NOTEBOOKS[wildcards.figure].path),
+        notebook=lambda wildcards: NOTEBOOKS[wildcards.figure].path,
         style="replication/plots/print.mplstyle",
-        data=lambda wildcards: FIGURES[wildcards.figure],
+        data=lambda wildcards: NOTEBOOKS[wildcards.figure].reads,
     output:
-        notebook=f"{RESULTS}/notebooks/{{figure}}.ipynb",
-        picture=f"{RESULTS}/figures/{{figure}}.svg",
-        print=f"{RESULTS}/figures/{{figure}}.pdf",
+        notebook=RESULTS / "notebooks" / "{figure}.ipynb",
+        picture=RESULTS / "figures" / "{figure}.svg",
+        print=RESULTS / "figures" / "{figure}.pdf",
     log:
-        f"{RESULTS}/logs/notebooks/{{figure}}.log",
+        LOGS / "notebooks" / "{figure}.log",
     resources:
         **needs("figure"),
     params:
         profile=PROFILE,
-        told=lambda wildcards: " ".join(
+        parameters=lambda wildcards: [
             f"-p {name} {value}"
-            for name, value in TOLD.get(wildcards.figure, {}).items()
-        ),
+            for name, value in NOTEBOOKS[wildcards.figure].parameters.items()
+        ],
     message:
         "Draw {wildcards.figure}"
     shell:
-        "papermill --no-progress-bar {input.notebook} {output.notebook} -p profile {params.profile} {params.told} > {log} 2>&1"
+        "papermill --no-progress-bar {input.notebook} {output.notebook} -p profile {params.profile} {params.parameters} > {log} 2>&1"
 
 
 rule table:
     input:
-        code=lambda wildcards: notebook_closure(notebook(wildcards.table)),
-        notebook=lambda wildcards: notebook(wildcards.table),
-        data=lambda wildcards: TABLES[wildcards.table],
+        code=lambda wildcards: notebook_closure(NOTEBOOKS[wildcards.table].path),
+        notebook=lambda wildcards: NOTEBOOKS[wildcards.table].path,
+        data=lambda wildcards: NOTEBOOKS[wildcards.table].reads,
     output:
-        f"{RESULTS}/notebooks/{{table}}.ipynb",
+        RESULTS / "notebooks" / "{table}.ipynb",
     log:
-        f"{RESULTS}/logs/notebooks/{{table}}.log",
+        LOGS / "notebooks" / "{table}.log",
     resources:
         **needs("table"),
     params:
@@ -57,12 +52,12 @@ rule table:
 
 
 # One figure alone: `snakemake fig04`.
-for alias, name in short_names([*FIGURES, *TABLES]).items():
+for alias, name in short_names(NOTEBOOKS).items():
 
     rule:
         name:
             alias
         input:
-            f"{RESULTS}/notebooks/{name}.ipynb",
+            RESULTS / "notebooks" / f"{name}.ipynb",
         message:
             f"{name} is drawn"

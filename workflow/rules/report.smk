@@ -5,18 +5,21 @@ rule report:
     input:
         code=closure("report"),
         page="replication/report/page.html",
-        claims=["config/published/claims.csv", f"{RESULTS}/claims.csv"],
-        others=collect("reported/{run}/claims.csv", run=REPORTED),
-        configuration=rules.configuration.output,
-        notebooks=NOTEBOOKS,
+        claims=["config/published/claims.csv", RESULTS / "claims.csv"],
+        others=[Path("reported", name, "claims.csv") for name in REPORTED],
+        configuration=CONFIGURATION,
+        notebooks=[RESULTS / "notebooks" / f"{name}.ipynb" for name in NOTEBOOKS],
         pictures=PICTURES,
     output:
-        f"{RESULTS}/report.html",
+        RESULTS / "report.html",
     log:
-        f"{RESULTS}/logs/report.log",
+        LOGS / "report.log",
     resources:
         **needs("report"),
+    params:
+        code=function_hash("report"),
+        results=RESULTS,
     message:
         "Write the page about the run"
     shell:
-        "replicate report --results $(dirname {output}) --output {output} > {log} 2>&1"
+        "replicate report {params.results} --output {output} > {log} 2>&1"

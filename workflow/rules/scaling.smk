@@ -3,22 +3,20 @@
 
 rule scaling:
     input:
-        code=closure("scaling"),
+        **job("scaling"),
     output:
-        f"{RESULTS}/scaling.csv",
+        scaling_table(PROFILE),
     log:
-        f"{RESULTS}/logs/scaling.log",
+        LOGS / "scaling.log",
     # All of them, and so nothing runs beside what is timed.
     threads: CORES
     resources:
         **needs("scaling"),
     params:
-        settings=json.dumps(config["scaling"]),
-        seed=config["seed"],
+        code=function_hash("scaling"),
+        settings=RUN.scaling.given(),
+        seed=RUN.seed,
     message:
         "Time attention against its length"
     shell:
-        "replicate scaling --settings {params.settings:q} --threads {threads} --seed {params.seed} --output {output} > {log} 2>&1"
-
-
-FIGURES["sparsefinder/scaling"] = [f"{RESULTS}/scaling.csv"]
+        "replicate scaling --threads {threads} --config {input.config} > {log} 2>&1"

@@ -11,7 +11,7 @@ from replication.bleu import COUNTS
 from replication.claims.forms import GLOBAL_FORMS, LOCAL_FORMS
 from replication.claims.masked_lm import FIRST, GOLD_SPARSITY, PERPLEXITY, SECOND, THIRD
 from replication.claims.retrofit import DISTANCE, KMEANS, RIVALS, V2
-from replication.results import METHODS
+from replication.methods import METHODS
 
 #: A run that meets every premise.
 CONFIGURATION = {
@@ -30,14 +30,14 @@ APART = 20.0
 
 
 #: Settings of the papers' variants, and of Reformer with the four hashing rounds of its code.
-SETTINGS = {"sparsefinder-kmeans": '{"top_k": 1}', "reformer": '{"rounds": 1}'}
-FOUR_ROUNDS = '{"rounds": 4}'
+SETTINGS = {"sparsefinder-kmeans": "top_k=1", "reformer": "rounds=1"}
+FOUR_ROUNDS = "rounds=4"
 
 
 def _points(heights: dict[str, float], **columns: object) -> list[dict]:
     """Three points of each method on a falling line, so much above it."""
     return [
-        {"method": name, "setting": SETTINGS.get(name, "{}"), "window": window, "sparsity": s}
+        {"method": name, "setting": SETTINGS.get(name, ""), "window": window, "sparsity": s}
         | {"score": 30 - 10 * s + height, **columns}
         for name, height in heights.items()
         for window, s in enumerate(SPARSITIES)
@@ -94,7 +94,7 @@ def perplexity():
 
 def masked_nats(leaders, rivals, values):
     own = [
-        {"seed": seed, "method": name, "setting": "{}", "window": 0, "sparsity": sparsity, "score": 99.0}
+        {"seed": seed, "method": name, "setting": "", "window": 0, "sparsity": sparsity, "score": 99.0}
         for seed in range(len(values))
         for name, sparsity in (("full", 0.0), ("gold graph", GOLD))
     ]
@@ -160,7 +160,7 @@ def pairs_alike(values):
 def discarded(task, values):
     """Routing leaves so many per cent of the queries without a key, and all of them with a window."""
     rows = [
-        {"seed": seed, "method": method, "setting": SETTINGS.get(method, "{}"), "window": window, "score": 50.0}
+        {"seed": seed, "method": method, "setting": SETTINGS.get(method, ""), "window": window, "score": 50.0}
         | {"sparsity": 0.9, "empty_rows": empty / 100}
         for seed, value in enumerate(values)
         for method, window, empty in (
@@ -174,7 +174,7 @@ def _replaced(at, rows, full=35.0, gold_sparsity=GOLD):
     """Under replaced graphs; with the rows of the model itself."""
     table = pd.DataFrame(rows)
     own = [
-        {"seed": seed, "method": name, "setting": "{}", "window": 0, "sparsity": 0.0, "bleu": full, "recall": 1.0}
+        {"seed": seed, "method": name, "setting": "", "window": 0, "sparsity": 0.0, "bleu": full, "recall": 1.0}
         for seed in table["seed"].unique()
         for name in ("full", "gold graph")
     ]
@@ -194,7 +194,7 @@ def lost_at(points, values):
     """Every method loses so much BLEU, and something more at some points: (sparsity, how much)."""
     found = translated_recall(["sparsefinder-distance"], ["window"], [0.0, 0.0])
     rows = [
-        {"seed": seed, "method": name, "setting": "{}", "window": 0, "sparsity": s, "bleu": 35.0 - value - more}
+        {"seed": seed, "method": name, "setting": "", "window": 0, "sparsity": s, "bleu": 35.0 - value - more}
         for seed, value in enumerate(values)
         for name in METHODS
         for s, more in points
@@ -211,7 +211,7 @@ def agreeing(values):
         kept = round(19 * ((1 - value) / 2) ** (1 / 3))
         ranks[:kept] = ranks[:kept][::-1]
         rows += [
-            {"seed": seed, "method": "window", "setting": "{}", "window": i, "sparsity": 0.5, "bleu": b, "recall": i}
+            {"seed": seed, "method": "window", "setting": "", "window": i, "sparsity": 0.5, "bleu": b, "recall": i}
             for i, b in enumerate(ranks)
         ]
     return found | {path: table for at in PAIRS for path, table in _replaced(at, rows).items()}
@@ -226,7 +226,7 @@ def consistent(task, score, values):
 def centroids(task, values):
     """Points of recall gained from one centroid to two; density grows by far more."""
     rows = [
-        {"seed": seed, "method": "sparsefinder-kmeans", "setting": f'{{"clusters": 4, "top_k": {k}}}', "window": 0}
+        {"seed": seed, "method": "sparsefinder-kmeans", "setting": f"clusters=4, top_k={k}", "window": 0}
         | {"score": 50 + value * (k - 1), "sparsity": 0.9 - 0.5 * (k - 1)}
         for seed, value in enumerate(values)
         for k in (1, 2)
@@ -241,8 +241,8 @@ def reformer(values):
     """
     found = _bleu()
     others = [
-        ("sparsefinder-kmeans", '{"top_k": 1}', 50.0, 0.9), ("sparsefinder-kmeans", '{"top_k": 2}', 99.0, 0.1),
-        ("routing", "{}", 20.0, 0.9), ("sparsefinder-quantization", "{}", 99.0, 0.1), ("reformer", FOUR_ROUNDS, 0.0, 0.99),
+        ("sparsefinder-kmeans", "top_k=1", 50.0, 0.9), ("sparsefinder-kmeans", '{"top_k": 2}', 99.0, 0.1),
+        ("routing", "", 20.0, 0.9), ("sparsefinder-quantization", "", 99.0, 0.1), ("reformer", FOUR_ROUNDS, 0.0, 0.99),
     ]  # fmt: skip
     for at in PAIRS:
         rows = [
@@ -289,7 +289,7 @@ def saving(values):
 def coreferent(values):
     heads = pd.DataFrame([{"layer": 0, "head": 1, "mass": 0.9, "chance": 0.1, "chains": "gold"}])
     rows = [
-        {"seed": seed, "method": "sparsefinder-kmeans", "setting": "{}", "window": 0, "score": value, "sparsity": 0.8}
+        {"seed": seed, "method": "sparsefinder-kmeans", "setting": "", "window": 0, "score": value, "sparsity": 0.8}
         for seed, value in enumerate(values)
     ]
     (at, sweep), *_ = _sweep(rows, "masked_lm").items()
@@ -478,7 +478,7 @@ def rules(leader, rivals, values):
             drawn = -1 if rule in RIVALS and rule != "gate" else seed
             for recall, sparsity, drift in ((0.9, 60, 40), (1.0, 40, 20)):
                 row = {"recall": recall, "sparsity": (sparsity + height) / 100, "drift": (drift - height) / 100}
-                rows.append({"seed": drawn, "method": rule, "setting": f'{{"recall": {recall}}}'} | row)
+                rows.append({"seed": drawn, "method": rule, "setting": f"target={recall}"} | row)
     table = pd.DataFrame(rows).drop_duplicates().assign(sequence=0, layer=0, head=0, cosine=1.0)
     return {"retrofit/rules.csv": table}
 
@@ -492,7 +492,7 @@ def drifts(leader, rivals, values):
 def tuned(values):
     """Tuned heads leave out half, and one threshold so much less for a seed."""
     found = rules("sparsefinder-distance", ["gate"], [-value for value in values])
-    row = {"seed": 0, "method": "sparsified", "setting": "{}", "recall": 0.95, "sparsity": 0.5, "drift": 0.1}
+    row = {"seed": 0, "method": "sparsified", "setting": "", "recall": 0.95, "sparsity": 0.5, "drift": 0.1}
     table = pd.DataFrame([row]).assign(sequence=0, layer=0, head=0, cosine=1.0)
     return found | {"retrofit/sparsified/recall0.95/measured.csv": table}
 

@@ -11,7 +11,8 @@ from worlds import CLAIMS, judged_alone
 
 from replication import plots
 from replication.claims import VERDICTS, scores
-from replication.results import METHODS, RULES, front, over_seeds
+from replication.methods import METHODS, RULES
+from replication.results import front, over_seeds
 
 #: What a grid may lack: whole methods or forms, and windows, budgets or seeds of those that it has.
 KEYS = ["method", "form", "window", "budget", "count", "seed", "setting"]
@@ -79,7 +80,7 @@ def test_curves_of_any_methods_are_drawn(table):
     figure, axes = plt.subplots()
     plots.tradeoff(axes, over_seeds(table), "recall", 0.9)
     labels = set(axes.get_legend_handles_labels()[1])
-    assert {METHODS[method] for method in table["method"]} <= labels
+    assert {METHODS[method].label for method in table["method"]} <= labels
     assert set(front(table, "recall")["method"]) == set(table["method"])
     plt.close(figure)
 
@@ -94,5 +95,5 @@ def test_rules_of_any_grid_are_drawn(table):
     for measure, x in (("recall", "sparsity"), ("drift", "visited")):
         plots.rules(axes, drawn, measure, x)
     labels = set(axes.get_legend_handles_labels()[1])
-    assert {RULES.get(method, "each head tuned") for method in table["method"]} <= labels
+    assert {RULES[method].label if method in RULES else "each head tuned" for method in table["method"]} <= labels
     plt.close(figure)

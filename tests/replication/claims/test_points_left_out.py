@@ -17,7 +17,7 @@ def ends(curve):
 
 def points(score, values, **more):
     rows = [{"sparsity": s, score: value} for s, value in values.items()]
-    return pd.DataFrame(rows).assign(seed=0, method="window", setting="{}", window=0, **more)
+    return pd.DataFrame(rows).assign(seed=0, method="window", setting="", window=0, **more)
 
 
 def test_a_point_worse_than_the_bigram_is_left_out(tmp_path):

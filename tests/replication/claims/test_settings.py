@@ -1,15 +1,14 @@
 """Settings of predictors: the papers' variants, and what makes a graph sparser."""
 
-import json
-
 import pandas as pd
 import pytest
 
 from replication.claims.settings import described, papers_own, single, sparser
+from replication.settings import arguments_of, label
 
 
 def points(**methods):
-    rows = [(name, json.dumps(setting)) for name, settings in methods.items() for setting in settings]
+    rows = [(name, label(setting)) for name, settings in methods.items() for setting in settings]
     return pd.DataFrame(rows, columns=["method", "setting"])
 
 
@@ -22,7 +21,7 @@ POINTS = points(
 
 
 def kept(table):
-    return [(row.method, json.loads(row.setting)) for row in table.itertuples()]
+    return [(row.method, arguments_of(row.setting)) for row in table.itertuples()]
 
 
 def test_the_papers_variants_hash_once_and_assign_to_one_or_two_centroids():

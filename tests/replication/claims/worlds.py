@@ -8,6 +8,7 @@ import yaml
 
 from replication.claims import judge, ledger
 from replication.files.paths import ROOT
+from replication.settings import as_columns
 
 #: All that is claimed, whatever the task.
 ALL_CLAIMS = pd.read_csv(ROOT / "config/published/claims.csv", keep_default_na=False)
@@ -19,6 +20,8 @@ def write_world(folder: Path, tables: Mapping[str, pd.DataFrame | dict]) -> None
     for name, table in tables.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        if "setting" in table and "method" in table:
+            table = as_columns(table)
         if isinstance(table, dict):
             path.write_text(yaml.safe_dump(table))
         elif path.suffix == ".parquet":

@@ -174,5 +174,5 @@ def test_windows_must_be_distinct_increasing_and_not_negative(windows):
 
 
 def test_unknown_global_tokens_are_refused():
-    with pytest.raises(ValueError, match="global_tokens must be one of"):
+    with pytest.raises(ValueError, match="`global_tokens` must be one of"):
         Counter(make_batch([3], False), [0], "last")

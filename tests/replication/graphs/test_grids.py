@@ -8,6 +8,7 @@ import torch
 
 from replication.graphs import grids
 from replication.graphs.grids import Member, cluster_counts, expand
+from replication.settings import arguments_of
 from sparselib import predictors
 
 CENTROIDS = {"kmeans-4": torch.zeros(2, 4, 3), "kmeans-8": torch.zeros(2, 8, 3), "routing-4": torch.ones(2, 4, 3)}
@@ -45,12 +46,12 @@ def test_the_section_itself_is_left_alone():
 
 
 def test_settings_are_told_apart_and_do_not_depend_on_the_order_of_arguments():
-    assert json.loads(Member("m", "Clustering", {"top_k": 1, "clusters": 4}).setting) == {"clusters": 4, "top_k": 1}
+    assert arguments_of(Member("m", "Clustering", {"top_k": 1, "clusters": 4}).setting) == {"clusters": 4, "top_k": 1}
     assert (
         Member("m", "Clustering", {"top_k": 1, "clusters": 4}).setting
         == Member("m", "Clustering", {"clusters": 4, "top_k": 1}).setting
     )
-    assert Member("m", "Nothing").setting == "{}"
+    assert Member("m", "Nothing").setting == ""
 
 
 @pytest.mark.parametrize(

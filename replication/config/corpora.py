@@ -1,0 +1,223 @@
+"""Corpora of text: written by the embedded grammar, read from folders, or from the Hugging Face hub."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypeAliasType
+
+from replication.config import types as t
+from replication.config.sections import MISSING, Problem, Section, checked
+
+#: Languages that the embedded grammar writes.
+WRITTEN = ("en", "de", "fr")
+#: Endings of text for the masked language model.
+TEXT_ENDINGS = (".txt", ".txt.gz", ".conllu", ".conllu.gz")
+#: Other names of the validation split of aligned text.
+ALIASES = {"valid": ("valid", "val", "dev")}
+A_SEED = Field(description="Seed of the grammar.")
+
+
+class GrammarText(Section):
+    """English written by the embedded grammar."""
+
+    source: Literal["grammar"]
+    words: t.TwoSplits = Field(description="Words per split.")
+    seed: t.Seed = A_SEED
+
+
+class FolderText(Section):
+    """Files `train*` and `valid*` of a folder, each `.txt` or `.conllu`, plain or `.gz`."""
+
+    source: Literal["folder"]
+    path: str = Field(description="Path of the folder.")
+    auxiliaries: t.Maybe[t.Unique[t.Text]] = Field(
+        None, description="Prefixes of tags (column 5 of CoNLL-U) whose words are tagged `AUX`."
+    )
+
+
+class HubText(Section):
+    """A text data set of the Hugging Face hub, or a folder saved by `datasets`."""
+
+    source: Literal["hub"]
+    name: str = Field(description="Name of the data set, or path of the folder.")
+    configuration: t.Maybe[str] = Field(None, description="Configuration of the data set.")
+
+
+TextCorpus = TypeAliasType(
+    "TextCorpus",
+    Annotated[GrammarText | FolderText | HubText, Field(discriminator="source", description="Text in one language.")],
+)
+
+
+class ParallelSizes(t.TwoSplits):
+    """Sizes of the splits of aligned text."""
+
+    test: t.Maybe[t.Count] = Field(None, description="Size of the test split; only a pretraining corpus needs none.")
+
+
+class SplitNames(Section):
+    """Names of the splits in the source."""
+
+    train: t.Maybe[str] = Field(None, description="Name of the training split; `train` if left out.")
+    valid: t.Maybe[str] = Field(None, description="Name of the validation split; `valid` if left out.")
+    test: t.Maybe[str] = Field(None, description="Name of the test split; `test` if left out.")
+
+
+class GrammarPairs(Section):
+    """Sentence pairs written by the embedded grammar in two of English, German and French."""
+
+    source: Literal["grammar"]
+    sentences: ParallelSizes = Field(description="Sentence pairs per split.")
+    seed: t.Seed = A_SEED
+
+
+class FolderPairs(Section):
+    """Files `train.en`, `train.de`, ... of a folder, aligned line by line, plain or `.gz`."""
+
+    source: Literal["folder"]
+    path: str = Field(description="Path of the folder.")
+    names: t.Maybe[SplitNames] = Field(None, description="Names of the splits in file names.")
+    keys: t.Maybe[t.Text] = Field(
+        None,
+        description="Name of files with a key for each word: `strongs` for `train.strongs.en`, ... A key that both sentences "
+        "have once links its words.",
+    )
+    documents: t.Maybe[t.Text] = Field(
+        None,
+        description="Name of files with each sentence's place: `verses` for `train.verses`, ... with lines such as "
+        "`Genesis 13:1`. The words before the last colon name the document.",
+    )
+
+
+class HubPairs(Section):
+    """A data set of the Hugging Face hub with a column `translation`, or a folder saved by `datasets`."""
+
+    source: Literal["hub"]
+    name: str = Field(description="Name of the data set, or path of the folder.")
+    configuration: t.Maybe[str] = Field(None, description="Configuration of the data set.")
+    names: t.Maybe[SplitNames] = Field(
+        None, description="Names of the splits, or rows of a split such as `test[10:20]`."
+    )
+
+
+ParallelCorpus = TypeAliasType(
+    "ParallelCorpus",
+    Annotated[
+        GrammarPairs | FolderPairs | HubPairs,
+        Field(discriminator="source", description="Aligned sentences in two languages."),
+    ],
+)
+Pairs = Annotated[
+    dict[t.matching("[a-z]+-[a-z]+", "two languages such as en-de"), ParallelCorpus],
+    Field(min_length=1),
+]
+
+
+class GrammarCharacters(Section):
+    """Characters of English written by the embedded grammar."""
+
+    source: Literal["grammar"]
+    words: t.ThreeSplits = Field(description="Words per split.")
+    seed: t.Seed = A_SEED
+
+
+class Digits(Section):
+    """scikit-learn's handwritten digits: a start symbol and 64 pixels each."""
+
+    source: Literal["digits"]
+    images: t.ThreeSplits = Field(description="Images per split, at most 1797 in total.")
+    seed: t.Seed = Field(description="Seed of the split.")
+
+
+def _existing(path: str) -> Iterator[Problem]:
+    if not Path(path).exists():
+        yield (), f"must be an existing file or folder, got {path!r}"
+
+
+class TextCharacters(Section):
+    """Bytes of one file such as enwik8 (90 % training, 5 % validation, 5 % test), or of a folder with a file per split.
+
+    A folder has `train`, `valid` and `test`, each `.txt` or `.txt.gz`. Without a test file, the second half of `valid` is the
+    test split.
+    """
+
+    source: Literal["text"]
+    path: Annotated[str, checked(_existing, files=True)] = Field(description="Path of the file or folder.")
+
+
+CharacterCorpus = TypeAliasType(
+    "CharacterCorpus",
+    Annotated[
+        GrammarCharacters | Digits | TextCharacters,
+        Field(discriminator="source", description="Symbols: bytes of text, or pixels."),
+    ],
+)
+
+
+def text_corpus(*splits: str) -> type[TextCorpus]:
+    """Return the type of a text corpus with these splits."""
+
+    def files(corpus: TextCorpus) -> Iterator[Problem]:
+        if isinstance(corpus, FolderText):
+            needed = {f"{split}*": partial(_is_text, split) for split in splits}
+            yield from _lacking(corpus.path, needed)
+
+    return Annotated[TextCorpus, checked(files, files=True)]
+
+
+def parallel_corpora(*splits: str) -> type[dict[str, ParallelCorpus]]:
+    """Return the type of corpora by language pair with these splits."""
+
+    def problems(pairs: dict[str, ParallelCorpus]) -> Iterator[Problem]:
+        for pair, corpus in pairs.items():
+            languages = set(pair.split("-"))
+            if len(languages) < 2:
+                yield (pair,), f"must be two different languages, got {pair}"
+            if isinstance(corpus, GrammarPairs):
+                if "test" in splits and corpus.sentences.test is None:
+                    yield (pair, "sentences", "test"), MISSING
+                if unknown := sorted(languages - set(WRITTEN)):
+                    yield (pair,), f"must be two of {', '.join(WRITTEN)} for source grammar, got {', '.join(unknown)}"
+
+    def files(pairs: dict[str, ParallelCorpus]) -> Iterator[Problem]:
+        for pair, corpus in pairs.items():
+            if isinstance(corpus, FolderPairs):
+                for path, what in _lacking(corpus.path, dict(_aligned_files(pair.split("-"), corpus, splits))):
+                    yield (pair, *path), what
+
+    return Annotated[Pairs, checked(problems), checked(files, files=True)]
+
+
+def _aligned_files(
+    languages: list[str], corpus: FolderPairs, splits: Sequence[str]
+) -> Iterator[tuple[str, Callable[[str], bool]]]:
+    """Yield the names that each file of a folder may have, and the test of a file's name."""
+    needed = [(split, ending) for split in splits for ending in (*languages, *t.values_of(corpus.documents))]
+    if corpus.keys is not None:
+        needed += [("test", f"{corpus.keys}.{language}") for language in languages]
+    for split, ending in needed:
+        named = corpus.names and getattr(corpus.names, split)
+        names = [f"{name}.{ending}" for name in ([named] if named else ALIASES.get(split, [split]))]
+        yield " or ".join(names), partial(_is_aligned, names)
+
+
+def _is_text(split: str, file: str) -> bool:
+    return file.startswith(split) and file.endswith(TEXT_ENDINGS)
+
+
+def _is_aligned(names: list[str], file: str) -> bool:
+    return file.removesuffix(".gz") in names
+
+
+def _lacking(folder: str, needed: dict[str, Callable[[str], bool]]) -> Iterator[Problem]:
+    """Yield a problem if there is no such folder, and for each name that no file in it has."""
+    if not Path(folder).is_dir():
+        yield ("path",), f"must be an existing folder, got {folder!r}"
+        return
+    files = [file.name for file in Path(folder).iterdir()]
+    for name, matches in needed.items():
+        if not any(map(matches, files)):
+            yield ("path",), f"must be a folder with a file {name}, got {folder!r}"

@@ -1,0 +1,121 @@
+"""A whole profile, and its parsing."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BeforeValidator, Field, ValidationError
+
+from replication.config import types as t
+from replication.config.captioning import Captioning
+from replication.config.char_lm import CharLM, Patterns
+from replication.config.errors import ConfigurationError, sentences
+from replication.config.masked_lm import MaskedLM
+from replication.config.retrofit import Retrofit
+from replication.config.scaling import Scaling
+from replication.config.sections import MISSING, Problem, Reading, Section, checked, problem, shown
+from replication.config.translation import Forms, NormalizerSpeed, Translation
+
+
+def _folder_or_false(value: object) -> object:
+    if value is False or (isinstance(value, str) and value):
+        return value
+    raise problem(f"must be a folder or false, got {shown(value)}")
+
+
+def _results(profile: str) -> Iterator[Problem]:
+    folder = Path("results", profile)
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        yield (), f"must have a folder {folder} for its results, but {existing} is a file"
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        yield (), f"must have a folder {folder} for its results, but {existing} is read-only"
+
+
+class Config(Section):
+    """One profile: what to train and measure, and where to run ([clusters and GPUs](../profiles/README.md))."""
+
+    profile: Annotated[t.ShortName, checked(_results, files=True)] = Field(
+        description="Name of the folder below `results/`."
+    )
+    seed: t.Seed = Field(
+        description="Seed of the model: its weights, its data order, and the sequences that become graphs."
+    )
+    student_seeds: t.Unique[t.Seed] = Field(
+        description="Seeds of everything that is learned or drawn on top of the model: projections, clusters, random patterns."
+    )
+    checkpoints: Annotated[str | Literal[False], BeforeValidator(_folder_or_false)] = Field(
+        False,
+        description="Folder of trained models to use instead of training. A model with other settings, another seed or other "
+        "text is refused with the difference named; other code is reported in its log. `false` trains all models.",
+    )
+    scale: Literal["laptop", "paper"] = Field(
+        "laptop", description="Size of the resources that jobs ask a cluster for. Results do not depend on this key."
+    )
+    gpus: t.CountOrZero = Field(
+        1, description="GPUs of a training; 0 on a cluster without. Results do not depend on this key."
+    )
+    node_cores: t.Count = Field(4, description="Cores of a cluster's node. Results do not depend on this key.")
+    masked_lm: t.Maybe[MaskedLM] = None
+    translation: t.Maybe[Translation] = None
+    char_lm: t.Maybe[CharLM] = None
+    patterns: t.Maybe[Patterns] = None
+    captioning: t.Maybe[Captioning] = None
+    forms: t.Maybe[Forms] = None
+    scaling: t.Maybe[Scaling] = None
+    normalizer_speed: t.Maybe[NormalizerSpeed] = None
+    retrofit: t.Maybe[Retrofit] = None
+
+    def problems(self) -> Iterator[Problem]:
+        if not any(getattr(self, task) for task in TASKS):
+            yield (TASKS[0],), f"{MISSING}; give it or another of {', '.join(TASKS[1:])}"
+        if self.retrofit and self.retrofit.model == "masked_lm" and not self.masked_lm:
+            yield ("masked_lm",), f"{MISSING}; retrofit.model needs it"
+
+
+#: The sections that train or measure something.
+TASKS = tuple(name for name, field in Config.model_fields.items() if field.default is None)
+
+
+def parse(settings: dict[str, object], files: bool = True) -> Config:
+    """Return the profile of these settings.
+
+    Parameters
+    ----------
+    settings : dict
+        Sections and keys, as YAML has them.
+    files : bool
+        Whether the files and folders that the profile names must exist.
+
+    Raises
+    ------
+    ConfigurationError
+        If the profile cannot work: a line for each problem.
+    """
+    reading = Reading(files)
+    try:
+        return Config.model_validate(settings, context=reading)
+    except ValidationError as error:
+        raise ConfigurationError(sentences(error, settings, reading)) from None
+
+
+def load(path: str | Path, files: bool = False) -> Config:
+    """Return the profile in a YAML file. Files that it names can be missing, unless `files` is true.
+
+    Parameters
+    ----------
+    files : bool
+        As in :func:`parse`.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file is not YAML, or as :func:`parse`.
+    """
+    try:
+        settings = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ConfigurationError([f"{path}: must be YAML, got {' '.join(str(error).split())}"]) from None
+    return parse(settings, files)

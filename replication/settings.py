@@ -1,0 +1,109 @@
+"""Settings of predictors in tables: a column per argument in files, and a label that tells points apart in memory.
+
+>>> import pandas as pd
+>>> table = pd.DataFrame({"method": ["bigbird", "kmeans"], "setting": ["random_keys=2", "clusters=4, top_k=1"]})
+>>> stored = as_columns(table)
+>>> stored["clusters"].tolist()
+[nan, 4.0]
+>>> labelled(stored)["setting"].tolist()
+['random_keys=2', 'clusters=4, top_k=1']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+# Most readers of a table have imported pandas already; the command line has not.
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Arguments of predictors and selection rules, and the target of sparsified heads, in the order of their columns.
+ARGUMENTS = (
+    "threshold",
+    "metric",
+    "bins",
+    "clusters",
+    "top_k",
+    "match",
+    "membership",
+    "global_count",
+    "random_keys",
+    "random_scope",
+    "buckets",
+    "rounds",
+    "k",
+    "count",
+    "mass",
+    "columns",
+    "diagonals",
+    "sinks",
+    "window",
+    "target",
+)
+#: The label, which is a column in memory only.
+LABEL = "setting"
+
+
+def label(arguments: Mapping[str, object]) -> str:
+    """Return the label of a point's arguments.
+
+    >>> label({"top_k": 1, "clusters": 4.0})
+    'clusters=4, top_k=1'
+    """
+    return ", ".join(f"{name}={_plain(value)}" for name, value in sorted(arguments.items()))
+
+
+def arguments_of(label: str) -> dict[str, object]:
+    """Return the arguments that a label names.
+
+    >>> arguments_of("membership=one, threshold=0.5")
+    {'membership': 'one', 'threshold': 0.5}
+    """
+    pairs = (part.split("=") for part in label.split(", ") if part)
+    return {name: _value(text) for name, text in pairs}
+
+
+def as_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """Replace a table's labels by a column per argument, empty where a method has no such argument."""
+    arguments = {label: arguments_of(label) for label in table[LABEL].unique()}
+    place, result = table.columns.get_loc(LABEL), table.drop(columns=LABEL)
+    names = {name for of_label in arguments.values() for name in of_label}
+    for number, name in enumerate(sorted(names, key=ARGUMENTS.index)):
+        result.insert(
+            place + number, name, table[LABEL].map({label: of_label.get(name) for label, of_label in arguments.items()})
+        )
+    return result
+
+
+def labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """Replace a stored table's columns of arguments by the label of each point, after the column ``method``.
+
+    In sweeps, ``window`` is the width of the window around each query, and no predictor has an argument of that name.
+    """
+    names = [name for name in ARGUMENTS if name in table and (name != "window" or "sinks" in table)]
+    place, result = table.columns.get_loc("method") + 1, table.drop(columns=names)
+    rows = table[names].astype(object).where(table[names].notna(), None).itertuples(index=False, name=None)
+    labels: dict[tuple, str] = {}
+    found = []
+    for values in rows:
+        if values not in labels:
+            pairs = zip(names, values, strict=True)
+            labels[values] = label({name: value for name, value in pairs if value is not None})
+        found.append(labels[values])
+    result.insert(place, LABEL, found if names else "")
+    return result
+
+
+def _plain(value: object) -> object:
+    """Return a whole number without its point, so that a column with gaps gives the label of one without."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _value(text: str) -> object:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text

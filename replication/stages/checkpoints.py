@@ -1,0 +1,105 @@
+"""Ship models, and archive and replay runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.stages.options import ConfigFile, inputs
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="MODEL...", help="folders below the results, such as masked_lm/model")
+]
+Checkpoints = Annotated[Path, typer.Option(help="folder of all checkpoints, with weights.csv")]
+Code = Annotated[str, typer.Option(help="hash of the code that trains them: python -m workflow.closure STAGE")]
+
+
+def ship(names: Names, config: ConfigFile, code: Code, checkpoints: Checkpoints = Path("checkpoints")) -> None:
+    """Store weights of trained models in half precision, with what made them, and list their hashes in weights.csv."""
+    from replication.config import load
+    from replication.files.checkpoints import MODEL, SUMMARY, ship
+    from replication.layout import results_folder
+    from replication.places import known
+    from replication.trained import trained_models
+
+    run = load(config)
+    models = trained_models(run)
+    chosen = {results_folder(run.profile) / name: models[known(name, models)] for name in names}
+    for folder, model in chosen.items():
+        inputs(folder / MODEL, folder, *model.text, *model.measured)
+    for folder, model in chosen.items():
+        beside = sorted(set(model.files) - {MODEL, SUMMARY})
+        text, measured = list(model.text), list(model.measured)
+        digest = ship(folder, checkpoints, model.name, model.run, text, code, beside, measured)
+        typer.echo(f"{digest}  {model.name}")
+
+
+def weights(names: Names, config: ConfigFile, code: Code) -> None:
+    """Unpack shipped models, if settings, seed and text are those that made them; other code is only reported."""
+    from replication.config import load
+    from replication.files.checkpoints import unpack
+    from replication.files.seals import verified
+    from replication.layout import results_folder
+    from replication.places import known
+    from replication.trained import trained_models
+
+    run = load(config)
+    if not run.checkpoints:
+        raise ValueError("checkpoints: must be the folder of shipped models, got false")
+    models = trained_models(run)
+    chosen = [models[known(name, models)] for name in names]
+    # A checkpoint that is missing is reported before its text, so that texts can be missing here.
+    for path in (path for model in chosen for path in model.text):
+        verified(path)
+    for model in chosen:
+        output = results_folder(run.profile) / model.name
+        for warning in unpack(Path(run.checkpoints), model.name, model.run, list(model.text), code, output):
+            typer.echo(f"warning: {warning}", err=True)
+
+
+def compare_weights(
+    results: Annotated[Path, typer.Argument(help="folder of a profile's results, with models trained again")],
+    checkpoints: Checkpoints = Path("checkpoints"),
+) -> None:
+    """Report for each shipped model whether the retrained one has its weights: same, other or missing."""
+    from replication.files.checkpoints import compare
+
+    found = compare(checkpoints, results)
+    for name, verdict in found.items():
+        typer.echo(f"{verdict:8}{name}")
+    if any(verdict != "same" for verdict in found.values()):
+        raise typer.Exit(1)
+
+
+def archive(
+    results: Annotated[Path, typer.Option(help="folder of the run's results")],
+    file: Annotated[list[Path], typer.Option(help="file or folder to keep, by its path from here; repeat")],
+    output: Annotated[Path, typer.Option(help="file to write")],
+) -> None:
+    """Write a checksummed zip of files of a run, an RO-Crate with the stage, origin and versions of every file."""
+    from replication.archives.container import write
+    from replication.archives.crate import METADATA, metadata
+    from replication.files.seals import seal_of
+
+    if missing := [str(path) for path in file if not path.exists()]:
+        raise FileNotFoundError(f"{', '.join(missing)}: no such file")
+    files = [inner for path in file for inner in ([path] if path.is_file() else sorted(path.rglob("[!.]*")))]
+    files = [path for path in files if not path.is_dir()]
+    seals = [seal_of(path) for path in files if seal_of(path).exists()]
+    write(output, {path.as_posix(): path for path in [*files, *seals]} | {METADATA: metadata(results, files)})
+
+
+def replay(
+    archive: Annotated[Path, typer.Argument(help="file of `make archive`")],
+    output: Annotated[Path, typer.Option(help="folder to unpack into, which must not exist")],
+    cores: Annotated[int, typer.Option(help="notebooks that run at once")] = 1,
+) -> None:
+    """Judge the claims and draw tables and figures of an archive again, and compare; exit status 1 if one differs."""
+    from replication.archives.replay import replay as again
+
+    differing = again(archive, output, cores, typer.echo)
+    for name in differing:
+        typer.secho(f"differs: {name}", fg="red", err=True)
+    if differing:
+        raise typer.Exit(1)
+    typer.echo(f"{archive}: the ledger, every table and every figure are what they were")

@@ -1,0 +1,215 @@
+"""Store attention graphs, learn from them, and measure predictions."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from replication.stages.options import ConfigFile, GraphPlace, SymbolsPlace, TranslatorPlace, inputs
+
+
+def extract(config: ConfigFile) -> None:
+    """Store queries and keys of every layer of the masked language model, from which the gold graphs follow."""
+    from replication.config import load
+    from replication.corpora.tokens import KIND
+    from replication.files.storage import read_tensors
+    from replication.graphs.shards import sample_sequences
+    from replication.layout import SPLITS
+    from replication.masked_lm.evaluation import extract_graphs
+    from replication.masked_lm.model import load_entmax_model
+    from replication.places import masked_lm
+
+    run = load(config)
+    section, files = masked_lm(run)
+    inputs(files.model.parent, *(files.tokens(split) for split in SPLITS))
+    ids = {split: read_tensors(files.tokens(split), kind=KIND)["input_ids"] for split in SPLITS}
+    network, control = load_entmax_model(files.model.parent)
+    for split in SPLITS:
+        sequence = sample_sequences(len(ids[split]), getattr(section.graphs, split), run.seed)
+        extract_graphs(network, control, ids[split], sequence, files.graphs(split, 0).parent, batch_size=8)
+
+
+def extract_decoder(place: TranslatorPlace, config: ConfigFile) -> None:
+    """Store queries and keys of every layer of a translator's decoder self-attention."""
+    from replication.config import load
+    from replication.files.storage import write_table
+    from replication.layout import SPLITS
+    from replication.places import translator
+    from replication.translation.evaluation import extract_decoder_graphs
+    from replication.translation.model import BATCH_TOKENS, load_translator
+
+    run = load(config)
+    section, files, _ = translator(run, place)
+    inputs(files.model, files.data)
+    loaded = load_translator(files.model, files.data)
+    for split in SPLITS:
+        count, shortest = getattr(section.graphs, split), section.graphs.longer_than
+        folder = files.graphs(split, 0).parent
+        text = extract_decoder_graphs(loaded, split, count, shortest, run.seed, BATCH_TOKENS, folder)
+        write_table(files.graph_sentences(split), text)
+
+
+def project(task: GraphPlace, config: ConfigFile) -> None:
+    """Learn the projections of every layer, from every seed."""
+    from replication.config import load
+    from replication.graphs import projections
+    from replication.graphs.shards import open_graphs
+    from replication.places import graph_task
+
+    run = load(config)
+    section, files, layers = graph_task(run, task)
+    settings = section.projection.given()
+    paths = [files.graphs("train", layer) for layer in range(layers)]
+    inputs(*paths)
+    for path in paths:
+        with open_graphs(path) as layer:
+            for seed in run.student_seeds:
+                projection, losses = projections.fit_layer_projection(layer, settings, seed)
+                header = {"settings": settings, "seed": seed, "losses": losses, "layer": layer.header["layer"]}
+                projections.save(files.projections(seed) / path.name, projection, **header)
+
+
+def cluster(task: GraphPlace, config: ConfigFile) -> None:
+    """Find the centroids of every layer, for every number of clusters in the grid, from every seed."""
+    from replication.config import load
+    from replication.graphs.centroids import fit_layer, save
+    from replication.graphs.projections import load as load_projection
+    from replication.graphs.shards import open_graphs
+    from replication.places import graph_task
+
+    run = load(config)
+    section, files, layers = graph_task(run, task)
+    methods, points = section.given()["methods"], section.cluster_points
+    paths = [files.graphs("train", layer) for layer in range(layers)]
+    inputs(*paths, *(files.projections(seed) for seed in run.student_seeds))
+    for path in paths:
+        with open_graphs(path) as layer:
+            for seed in run.student_seeds:
+                projection = load_projection(files.projections(seed) / path.name)
+                fitted = fit_layer(layer, projection, methods, points, seed)
+                save(files.centroids(seed) / path.name, fitted, points=points, seed=seed)
+
+
+def sweep(task: GraphPlace, config: ConfigFile) -> None:
+    """Measure recall and sparsity of every member of the grid with every window, on every layer and from every seed."""
+    from replication.config import load
+    from replication.files.storage import write_table
+    from replication.graphs import centroids, projections
+    from replication.graphs.grids import expand
+    from replication.graphs.sweep import sweep_layer
+    from replication.places import graph_task
+    from replication.settings import ARGUMENTS, as_columns
+
+    run = load(config)
+    section, files, layers = graph_task(run, task)
+    members, seeds = expand(section.given()["methods"]), run.student_seeds
+    paths = [files.graphs("valid", layer) for layer in range(layers)]
+    inputs(*paths, *(folder(seed) for seed in seeds for folder in (files.projections, files.centroids)))
+
+    def measure(layer, name):
+        students = {
+            seed: (projections.load(files.projections(seed) / name), centroids.load(files.centroids(seed) / name))
+            for seed in seeds
+        }
+        return sweep_layer(layer, students, members, list(section.windows), section.global_tokens)
+
+    table = _by_layer(measure, ((path, path.name) for path in paths))
+    table.insert(0, "seed", table.pop("seed"))
+    table["global_tokens"] = section.global_tokens
+    for seed in seeds:
+        write_table(files.sweep(seed), as_columns(table[table["seed"] == seed]), may_be_empty=ARGUMENTS)
+
+
+def coreference(config: ConfigFile) -> None:
+    """Measure how much attention each head of the masked language model gives to coreferent tokens."""
+    from replication.config import load
+    from replication.corpora.tokens import KIND
+    from replication.files.storage import read_header, read_tensors, write_table
+    from replication.graphs.analysis import coreference_by_head
+    from replication.places import masked_lm
+
+    section, files = masked_lm(load(config))
+    tokens, paths = files.tokens("valid"), [files.graphs("valid", layer) for layer in range(section.layers)]
+    inputs(tokens, *paths)
+    chains, source = read_tensors(tokens, kind=KIND)["chains"], read_header(tokens, kind=KIND)["chain_source"]
+    table = _by_layer(lambda layer: coreference_by_head(layer, chains), ((path,) for path in paths))
+    write_table(files.coreference, table.assign(chains=source))
+
+
+def tags(config: ConfigFile) -> None:
+    """Count how the parts of speech spread over the k-means clusters of each head."""
+    from replication.config import load
+    from replication.corpora.tokens import KIND
+    from replication.files.storage import read_header, read_tensors, write_table
+    from replication.graphs import centroids, projections
+    from replication.graphs.analysis import tags_over_clusters
+    from replication.places import masked_lm
+
+    run = load(config)
+    section, files = masked_lm(run)
+    seed, tokens = run.student_seeds[0], files.tokens("valid")
+    paths = [files.graphs("valid", layer) for layer in range(section.layers)]
+    inputs(tokens, *paths, files.projections(seed), files.centroids(seed))
+    header, tagged = read_header(tokens, kind=KIND), read_tensors(tokens, kind=KIND)["tags"]
+
+    def measure(layer, name):
+        projection = projections.load(files.projections(seed) / name)
+        kmeans = centroids.load(files.centroids(seed) / name)[f"kmeans-{section.tag_clusters}"]
+        return tags_over_clusters(layer, projection, kmeans, tagged, header["tag_names"])
+
+    table = _by_layer(measure, ((path, path.name) for path in paths))
+    write_table(files.tags, table.assign(tags=header["tag_source"]))
+
+
+def factorised(config: ConfigFile) -> None:
+    """Measure keys per query of the factorised patterns, and the layers after which each position reaches all earlier ones."""
+    from replication.config import load
+    from replication.files.storage import write_table
+    from replication.graphs.reach import factorised_reach
+    from replication.layout import reach_table
+
+    write_table(reach_table(load(config).profile), factorised_reach())
+
+
+def attention_parts(place: SymbolsPlace, config: ConfigFile) -> None:
+    """Measure how much of every dense head's attention lies on its row and on its column, on the test text."""
+    import json
+
+    import pandas as pd
+
+    from replication.char_lm.data import read_streams
+    from replication.char_lm.evaluation import attention_in_parts
+    from replication.char_lm.models import load_model
+    from replication.config import load
+    from replication.files.storage import write_table
+    from replication.layout import CHARACTER_FILES
+    from replication.places import known, pattern_places
+
+    places = pattern_places(load(config))
+    section, files = places[known(place, places)]
+    folders = [files.model("dense", seed) for seed in section.seeds]
+    models = [folder / file for folder in folders for file in CHARACTER_FILES]
+    inputs(files.text("train"), files.text("test"), *models)
+    tables = []
+    for folder in folders:
+        run = json.loads((folder / "training.json").read_text())
+        length = run["recipe"]["length"]
+        _, streams = read_streams(files.text("test").parent, {"test": run["rows"]["test"]}, length)
+        model, _ = load_model(folder / "model.safetensors")
+        table = attention_in_parts(model, streams["test"], length, section.models.dense.width)
+        table.insert(0, "seed", run["seed"])
+        tables.append(table)
+    write_table(files.parts, pd.concat(tables, ignore_index=True))
+
+
+def _by_layer(measure: Callable, files: Iterable[tuple[Path | str, ...]]):
+    """Return what is measured on each layer's graphs as one table whose first column is the layer."""
+    import pandas as pd
+
+    from replication.graphs.shards import open_graphs
+
+    tables = []
+    for path, *others in files:
+        with open_graphs(path) as layer:
+            table = measure(layer, *others)
+            table.insert(0, "layer", layer.header["layer"])
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)

@@ -1,0 +1,73 @@
+"""Judge the claims and write the report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replication.stages.options import ConfigFile
+
+Published = Annotated[Path, typer.Option(help="folder of the papers' printed tables, with claims.csv")]
+Output = Annotated[Path, typer.Option(help="file to write")]
+PUBLISHED = Path("config/published")
+#: Keys that say where a run takes place: in another place it is the same run.
+WHERE_IT_RUNS = ("scale", "gpus", "node_cores")
+
+
+def configuration(config: ConfigFile, output: Output) -> None:
+    """Write the configuration of a run beside its results, without the keys that say where it runs."""
+    from replication.config import load
+
+    write_configuration(load(config), output)
+
+
+def write_configuration(run, output: Path) -> None:
+    """Write a configuration as YAML, without the keys that say where it runs."""
+    import yaml
+
+    from replication.files.storage import replacing
+
+    settings = {key: value for key, value in run.given().items() if key not in WHERE_IT_RUNS}
+    with replacing(output) as temporary:
+        temporary.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+
+
+def printed(output: Output, published: Published = PUBLISHED) -> None:
+    """Judge the papers' printed numbers by the rules that judge measured ones."""
+    import tempfile
+
+    import pandas as pd
+
+    from replication.claims.printed import ledger_of_papers
+    from replication.files.storage import write_table
+
+    with tempfile.TemporaryDirectory() as folder:
+        table = ledger_of_papers(pd.read_csv(published / "claims.csv"), published, Path(folder))
+    write_table(output, table, may_be_empty=["effect"])
+
+
+def claims(
+    results: Annotated[Path, typer.Argument(help="folder of a run, with a folder per task and config.yaml")],
+    output: Output,
+    published: Published = PUBLISHED,
+) -> None:
+    """Test the papers' claims on the results of a run."""
+    import pandas as pd
+
+    from replication.claims import ledger
+    from replication.files.storage import write_table
+
+    write_table(output, ledger(pd.read_csv(published / "claims.csv"), results), may_be_empty=["effect"])
+
+
+def report(
+    results: Annotated[Path, typer.Argument(help="folder of a run, with claims.csv, figures and notebooks")],
+    output: Output,
+) -> None:
+    """Write a page about a run: verdicts, claims, figures and settings in one file."""
+    from replication.files.paths import ROOT
+    from replication.files.storage import replacing
+    from replication.report import page
+
+    with replacing(output) as temporary:
+        temporary.write_text(page(ROOT, results.name), encoding="utf-8")

@@ -1,0 +1,341 @@
+"""Evaluate models, as trained and under predicted graphs."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from replication.stages.options import Cells, ConfigFile, FormsPlace, SymbolsPlace, TranslatorPlace, inputs
+
+
+def perplexity(config: ConfigFile) -> None:
+    """Measure the perplexity of the model, of unigrams and of bigrams, on the same masked tokens of each corpus."""
+    import pandas as pd
+
+    from replication.config import load
+    from replication.corpora.tokens import KIND, load_tokenizer
+    from replication.files.storage import read_tensors, write_table
+    from replication.masked_lm import evaluation
+    from replication.masked_lm.model import NAMES, load_entmax_model
+    from replication.places import masked_lm
+
+    section, files = masked_lm(load(config))
+    corpora = {"held-out": files.tokens("valid")} | {
+        name: files.unseen(name).tokens("valid") for name in section.unseen
+    }
+    inputs(files.model.parent, files.tokenizer, files.tokenizer.parent, files.tokens("train"), *corpora.values())
+    network, _ = load_entmax_model(files.model.parent)
+    tokenizer = load_tokenizer(files.tokenizer.parent)
+    masking = section.evaluation.given() | {"sequences": None}
+    train_ids = read_tensors(files.tokens("train"), kind=KIND)["input_ids"]
+    rows = []
+    for corpus, path in corpora.items():
+        text = evaluation.read_masked_text(path, tokenizer, masking)
+        nats = evaluation.baseline_cross_entropies(train_ids, text, len(tokenizer))
+        nats[f"entmax {NAMES[network.config.model_type]}"] = evaluation.cross_entropy(
+            network, text, masking["batch_size"]
+        )
+        places = int((text.labels >= 0).sum())
+        rows += [
+            {"corpus": corpus, "model": model, "nats": value, "masked_tokens": places} for model, value in nats.items()
+        ]
+    table = pd.DataFrame(rows)
+    table["perplexity"] = table["nats"].map(math.exp)
+    write_table(files.perplexity, table)
+
+
+def replace(config: ConfigFile) -> None:
+    """Measure perplexity with predicted graphs in place of gold ones, in all layers and heads at once, from every seed."""
+    from replication.config import load
+    from replication.corpora.tokens import load_tokenizer
+    from replication.files.storage import write_table
+    from replication.graphs.grids import expand
+    from replication.graphs.replaced import Replacements
+    from replication.masked_lm.evaluation import evaluate_replaced, read_masked_text
+    from replication.masked_lm.model import load_entmax_model
+    from replication.places import masked_lm
+    from replication.settings import ARGUMENTS, as_columns
+
+    run = load(config)
+    section, files = masked_lm(run)
+    inputs(files.model.parent, files.tokenizer, files.tokenizer.parent, files.tokens("valid"))
+    students = _students(files, section.layers, run.student_seeds)
+    network, control = load_entmax_model(files.model.parent)
+    tokenizer = load_tokenizer(files.tokenizer.parent)
+    members, windows = expand(section.replaced.given()["methods"]), list(section.replaced.windows)
+    replacements = Replacements(students, members, windows, section.global_tokens)
+    masking = section.evaluation.given()
+    text = read_masked_text(files.tokens("valid"), tokenizer, masking)
+    table, losses = evaluate_replaced(network, control, text, replacements, masking["batch_size"])
+    table["global_tokens"] = section.global_tokens
+    for seed in run.student_seeds:
+        write_table(files.losses(seed), as_columns(losses[losses["seed"] == seed]), may_be_empty=ARGUMENTS)
+        write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]), may_be_empty=ARGUMENTS)
+
+
+def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
+    """Measure the BLEU of a translator as trained, on the whole test split."""
+    import pandas as pd
+
+    from replication.config import load
+    from replication.files.storage import replacing, write_table
+    from replication.places import translator
+    from replication.translation.evaluation import score, to_text
+    from replication.translation.model import BATCH_TOKENS, load_translator
+
+    section, files, (_, target) = translator(load(config), task)
+    references, beam = files.corpus("test", target), section.decoding.beam
+    inputs(files.model, files.data, references)
+    loaded = load_translator(files.model, files.data)
+    expected = references.read_text(encoding="utf-8").splitlines()
+    pieces = loaded.translate("test", len(expected), beam, BATCH_TOKENS)
+    text = to_text(pieces, section.words, loaded.task.cfg.target_lang)
+    value, signature = score(text, expected)
+    with replacing(files.hypotheses) as temporary:
+        temporary.write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    row = {"split": "test", "sentences": len(text), "beam": beam, "bleu": value, "signature": signature}
+    write_table(files.bleu, pd.DataFrame([row]))
+
+
+def decode(task: TranslatorPlace, config: ConfigFile) -> None:
+    """Measure BLEU with predicted graphs in the decoder's self-attention, in all layers and heads, from every seed."""
+    from replication.config import load
+    from replication.files.storage import write_table
+    from replication.graphs.grids import expand
+    from replication.graphs.replaced import Replacements
+    from replication.places import translator
+    from replication.settings import ARGUMENTS, as_columns
+    from replication.translation.evaluation import evaluate_replaced
+    from replication.translation.model import BATCH_TOKENS, load_translator
+
+    run = load(config)
+    section, files, (_, target) = translator(run, task)
+    references, sentences = files.corpus("test", target), section.decoding.sentences
+    inputs(files.model, files.data, references)
+    students = _students(files, section.architecture.decoder_layers, run.student_seeds)
+    loaded = load_translator(files.model, files.data)
+    members, windows = expand(section.replaced.given()["methods"]), list(section.replaced.windows)
+    table, counts = evaluate_replaced(
+        loaded,
+        "test",
+        references.read_text(encoding="utf-8").splitlines()[:sentences],
+        section.words,
+        Replacements(students, members, windows, section.global_tokens),
+        section.decoding.beam,
+        # A batch holds its sentences once for every graph of a member of the grid.
+        8 * BATCH_TOKENS,
+    )
+    table = table.assign(global_tokens=section.global_tokens, sentences=sentences)
+    for seed in run.student_seeds:
+        write_table(files.sentences(seed), as_columns(counts[counts["seed"] == seed]), may_be_empty=ARGUMENTS)
+        write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]), may_be_empty=ARGUMENTS)
+
+
+def measure_characters(place: SymbolsPlace, config: ConfigFile) -> None:
+    """Evaluate all models of a corpus of characters or pixels on its test text."""
+    import json
+
+    import pandas as pd
+
+    from replication.char_lm.data import read_streams
+    from replication.char_lm.evaluation import evaluate
+    from replication.char_lm.models import load_model
+    from replication.config import load
+    from replication.files.storage import write_table
+    from replication.layout import ALL_SPLITS, CHARACTER_FILES
+    from replication.places import known, symbol_places
+    from replication.trained import members
+
+    places = symbol_places(load(config))
+    section, files = places[known(place, places)]
+    folders = [files.model(model, seed) for model in members(section.models) for seed in section.seeds]
+    # Tables of an earlier measurement can be out of date.
+    models = [folder / file for folder in folders for file in CHARACTER_FILES]
+    inputs(*(files.text(split) for split in ALL_SPLITS), *models)
+    text = files.text("test").parent
+    for folder in folders:
+        run = json.loads((folder / "training.json").read_text())
+        model, alphabet_trained_with = load_model(folder / "model.safetensors")
+        length = run["recipe"]["length"]
+        alphabet, streams = read_streams(text, {"test": run["rows"]["test"]}, length)
+        if alphabet != alphabet_trained_with:
+            raise ValueError(f"{text}: its characters differ from those that {folder} was trained with")
+        measured = evaluate(model, streams["test"], length)
+        row = {
+            "architecture": run["settings"]["architecture"],
+            "top_k": run["settings"]["top_k"],
+            "memory_length": model.memory_length,
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "characters": streams["test"].characters(),
+            "bits_per_character": measured.bits_per_character,
+            "attended_positions": measured.attended_positions,
+            **model.measurements(),
+            "training_seconds": run["train_runtime"],
+            "device": run["hardware"],
+        }
+        write_table(folder / "segments.parquet", measured.segments)
+        write_table(folder / "measured.csv", pd.DataFrame([row]), may_be_empty=["top_k", "training_seconds"])
+
+
+def character_baselines(place: SymbolsPlace, config: ConfigFile) -> None:
+    """Measure bits per character of unigrams and bigrams, learned on the training text, on the test text."""
+    import pandas as pd
+
+    from replication.char_lm.data import Alphabet
+    from replication.char_lm.evaluation import baselines
+    from replication.config import load
+    from replication.files.storage import write_table
+    from replication.places import known, symbol_places
+
+    places = symbol_places(load(config))
+    _, files = places[known(place, places)]
+    inputs(files.text("train"), files.text("test"))
+    train, test = (files.text(split).read_bytes() for split in ("train", "test"))
+    alphabet = Alphabet.of(train)
+    bits = baselines(alphabet.encode(train), alphabet.encode(test), len(alphabet))
+    rows = [{"model": name, "bits_per_character": value, "characters": len(test) - 1} for name, value in bits.items()]
+    write_table(files.baselines, pd.DataFrame(rows))
+
+
+def measure_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> None:
+    """Measure BLEU, attended positions and cross-attention of translators as trained, and Top-k attending fully too."""
+    import pandas as pd
+
+    from replication.config import load
+    from replication.corpora.alignment import from_pharaoh
+    from replication.files.storage import write_table, write_tensors
+    from replication.places import cells_of, known, parallel_places
+    from replication.trained import word_alignment_is_known
+    from replication.translation.cross_attention import describe
+    from replication.translation.forms import FULL, TOP_K, attending_fully, measure
+    from replication.translation.model import BATCH_TOKENS, load_translator
+
+    places = {name: text for name, text in parallel_places(load(config)).items() if name.startswith("forms/")}
+    text = places[known(place, places)]
+    section, files, chosen = text.section, text.files, cells_of(text.section, cell)
+    references, alignment = files.corpus("test", text.pair[1]), files.alignment("test")
+    aligned = word_alignment_is_known(section, "-".join(text.pair))
+    models = [files.cell(it.name) / "model.safetensors" for it in chosen]
+    inputs(files.data, references, *models, *([alignment] if aligned else []))
+    links = [from_pharaoh(line) for line in alignment.read_text(encoding="utf-8").splitlines()] if aligned else None
+    expected = references.read_text(encoding="utf-8").splitlines()[: section.given().get("tested")]
+    decoding = ("test", expected, section.words, section.beam, BATCH_TOKENS)
+    for it in chosen:
+        folder, columns = files.cell(it.name), it.columns
+        translator = load_translator(folder / "model.safetensors", files.data)
+        tested = {it.form: measure(translator, *decoding)}
+        # "Sparsified only in training" is a claim about Top-k.
+        if it.form == TOP_K:
+            with attending_fully(translator):
+                tested[FULL] = measure(translator, *decoding)
+        rows = [{"tested_with": form} | row for form, (row, _) in tested.items()]
+        counts = [counts.assign(tested_with=form, **columns) for form, (_, counts) in tested.items()]
+        concentration, (number, shown) = describe(translator, "test", links, BATCH_TOKENS)
+        header = {"number": number, "source_words": shown.source, "target_words": shown.target} | columns
+        write_tensors(folder / "map.safetensors", {"weights": shown.weights}, kind="cross-attention map", **header)
+        # Full attention has no budget, and not every corpus says which words are translations of each other.
+        empty = ["budget", "aligned_mass", "aligned_words"]
+        write_table(folder / "cross_attention.csv", concentration.assign(**columns), empty)
+        write_table(folder / "sentences.parquet", pd.concat(counts, ignore_index=True), empty)
+        write_table(folder / "measured.csv", pd.DataFrame(rows).assign(**columns), empty)
+
+
+def measure_pronouns(place: FormsPlace, config: ConfigFile) -> None:
+    """Measure by contrast how often translators into English choose the right pronoun, with context and without."""
+    from replication.config import load
+    from replication.corpora.sources import read_block_sentences
+    from replication.corpora.subwords import load_codes, tokenizer
+    from replication.files.storage import write_table
+    from replication.places import known, parallel_places
+    from replication.trained import cells_with_pronouns
+    from replication.translation.model import BATCH_TOKENS, load_translator
+    from replication.translation.pronouns import CONTRASTS, contrasts_of, first_of_each, measure
+
+    places = {name: text for name, text in parallel_places(load(config)).items() if name.startswith("forms/documents/")}
+    text = places[known(place, places)]
+    section, files, languages = text.section, text.files, list(text.pair)
+    chosen = cells_with_pronouns(section, "-".join(languages))
+    if not chosen:
+        raise ValueError(
+            f"{place}: pronouns are measured in documents of the grammar, into English; nothing to do here"
+        )
+    inputs(files.data, *(files.cell(it.name) / "model.safetensors" for it in chosen))
+    # All splits together decide which sentences the test set gets.
+    blocks = read_block_sentences(text.corpus.given(), list(text.splits), languages, text.block_words)["test"]
+    tokenize = {language: tokenizer(section.words, language) for language in languages}
+    sides = [[[tokenize[language](line) for line in block] for block in blocks[language]] for language in languages]
+    asked, codes = first_of_each(contrasts_of(*sides), CONTRASTS), load_codes(files.codes)
+    for it in chosen:
+        translator = load_translator(files.cell(it.name) / "model.safetensors", files.data)
+        table = measure(translator, asked, codes, BATCH_TOKENS).assign(**it.columns)
+        write_table(files.cell(it.name) / "pronouns.csv", table, ["budget"])
+
+
+def measure_captioners(config: ConfigFile) -> None:
+    """Describe the test images with every captioner, and score the captions."""
+    import json
+
+    import pandas as pd
+
+    from replication.captioning.batches import Vocabulary
+    from replication.captioning.evaluation import attended_regions, describe, measured
+    from replication.captioning.model import load_model
+    from replication.captioning.pictures import load_pictures, regions_of
+    from replication.captioning.scores import corpus
+    from replication.config import load
+    from replication.files.storage import write_table
+    from replication.layout import CAPTIONER_FILES
+    from replication.places import captioning, region_features
+    from replication.trained import members
+
+    run_config = load(config)
+    section, files = captioning(run_config)
+    regions = region_features(run_config)
+    folders = [files.model(model, seed) for model in members(section.models) for seed in section.seeds]
+    # Tables of an earlier measurement can be out of date.
+    models = [folder / file for folder in folders for file in CAPTIONER_FILES]
+    inputs(files.pictures("test"), regions, *models)
+    test, read = load_pictures(files.pictures("test")), regions_of(regions)
+    for folder in folders:
+        run = json.loads((folder / "training.json").read_text())
+        vocabulary = Vocabulary(tuple(json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))))
+        model, longest = load_model(folder), run["limits"]["caption_words"]
+        decoding = section.decoding.given() | {"longest": longest}
+        captions = describe(model, vocabulary, read, [picture.image for picture in test], decoding)
+        table = measured(test, captions)
+        maps = [attended_regions(model, vocabulary, read, picture, longest) for picture in test[: section.shown]]
+        row = {
+            "top_k": run["model"]["top_k"],
+            "parameters": run["parameters"],
+            "images": len(test),
+            **corpus(table),
+            "cider_of_other": table["cider_of_other"].mean(),
+            "training_seconds": run["train_runtime"],
+            "device": run["hardware"],
+        }
+        write_table(folder / "captions.parquet", table)
+        write_table(folder / "attention.parquet", pd.concat(maps, ignore_index=True))
+        write_table(folder / "measured.csv", pd.DataFrame([row]), may_be_empty=["top_k"])
+
+
+def _students(files, layers: int, seeds: Iterable[int]):
+    """Return projections and centroids of all layers, by the seed.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a layer has none.
+    """
+    from replication.graphs import centroids, projections
+    from replication.graphs.replaced import Students
+    from replication.layout import layer_file
+
+    students = {}
+    for seed in seeds:
+        names = [layer_file(layer) for layer in range(layers)]
+        learned: list[Path] = [files.projections(seed) / name for name in names]
+        found: list[Path] = [files.centroids(seed) / name for name in names]
+        inputs(*learned, *found)
+        students[seed] = Students(
+            [projections.load(path) for path in learned], [centroids.load(path) for path in found]
+        )
+    return students

@@ -1,0 +1,125 @@
+"""Read and write texts, and cut them into subwords."""
+
+from replication.stages.options import ConfigFile, PairPlace, SymbolsPlace, TextPlace, inputs
+
+
+def corpus(place: TextPlace, config: ConfigFile) -> None:
+    """Write or read a corpus: documents, sentences, words, and their annotation where there is any."""
+    from replication.config import load
+    from replication.corpora.documents import write_documents
+    from replication.corpora.sources import read_splits
+    from replication.places import known, token_places
+
+    places = token_places(load(config))
+    text = places[known(place, places)]
+    for split, documents in read_splits(text.corpus.given(), list(text.splits)).items():
+        tag_source = "gold"
+        if split in text.tagged:
+            from replication.corpora.tagging import with_tags
+
+            documents, tag_source = with_tags(documents)
+        write_documents(text.files.corpus(split), documents, tag_source)
+
+
+def tokenize(place: TextPlace, config: ConfigFile) -> None:
+    """Cut a corpus into sequences of subword ids, with tags and coreference chains beside them."""
+    from replication.config import load
+    from replication.corpora import tokens
+    from replication.corpora.documents import read_documents, read_tag_source
+    from replication.places import known, token_places
+
+    places = token_places(load(config))
+    text = places[known(place, places)]
+    made_here = bool(text.vocab_size or text.pretrained)
+    corpora = {split: text.files.corpus(split) for split in text.splits}
+    inputs(*corpora.values(), *([] if made_here else [text.tokenizer, text.tokenizer.parent]))
+    if text.vocab_size:
+        fitted = tokens.train_tokenizer(read_documents(corpora["train"]), text.vocab_size)
+    else:
+        fitted = tokens.load_tokenizer(text.pretrained or text.tokenizer.parent)
+    for split, path in corpora.items():
+        blocks, header = tokens.encode_blocks(read_documents(path), fitted, text.length)
+        header["tag_source"] = read_tag_source(path)
+        tokens.write_blocks(text.files.tokens(split), blocks, header)
+    if made_here:
+        tokens.save_tokenizer(fitted, text.tokenizer.parent)
+
+
+def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
+    """Write or read aligned sentences, or blocks of them, one plain text file per split and language."""
+    from replication.config import load
+    from replication.corpora.parallel import write_parallel
+    from replication.corpora.sources import read_alignments, read_document_blocks, read_parallel_splits
+    from replication.files.storage import replacing
+    from replication.places import known, parallel_places
+
+    places = parallel_places(load(config))
+    text = places[known(place, places)]
+    source, splits, languages = text.corpus.given(), list(text.splits), list(text.pair)
+    if text.block_words is None:
+        lines_of = read_parallel_splits(source, splits, languages)
+    else:
+        lines_of = read_document_blocks(source, splits, languages, text.block_words)
+    for split, lines in lines_of.items():
+        write_parallel(text.files.folder / "corpus", split, lines)
+    if text.aligned:
+        # All splits together decide which sentences of the grammar each split gets. A folder can have keys of some splits only.
+        read = splits if source["source"] == "grammar" else list(text.aligned)
+        alignments = read_alignments(source, read, languages, text.section.words)
+        for split in alignments.keys() & set(text.aligned):
+            # Not written as text, because a line without links is empty.
+            with replacing(text.files.alignment(split)) as temporary:
+                temporary.write_text("".join(f"{line}\n" for line in alignments[split]), encoding="utf-8")
+
+
+def binarize(place: PairPlace, config: ConfigFile) -> None:
+    """Tokenise aligned sentences, cut them into joint subwords, and write fairseq's binary format."""
+    from replication.config import load
+    from replication.places import known, parallel_places
+    from replication.translation.data import binarize
+
+    places = parallel_places(load(config))
+    text = places[known(place, places)]
+    inputs(*(text.files.corpus(split, language) for split in text.splits for language in text.pair))
+    inputs(*([text.like] if text.like else []))
+    folder, section = text.files.folder / "corpus", text.section
+    binarize(folder, *text.pair, list(text.splits), section.words, section.merges, text.files.data, text.like)
+
+
+def characters(place: SymbolsPlace, config: ConfigFile) -> None:
+    """Write or read a text of characters or pixels, and split it."""
+    from replication.char_lm.corpus import read_corpus
+    from replication.config import load
+    from replication.files.storage import replacing, write_json
+    from replication.places import known, symbol_places
+
+    places = symbol_places(load(config))
+    section, files = places[known(place, places)]
+    source = section.corpora[place.rpartition("/")[2]].given()
+    splits = read_corpus(source)
+    for name, split in splits.items():
+        with replacing(files.text(name)) as temporary:
+            temporary.write_bytes(split.text)
+    origins = {name: {"characters": len(split.text), "origin": split.origin} for name, split in splits.items()}
+    write_json(files.summary, {"source": source, "splits": origins})
+
+
+def pictures(config: ConfigFile) -> None:
+    """Draw scenes, or read Karpathy's splits of COCO and check that every image has its features."""
+    from replication.captioning.pictures import read_pictures, write_features, write_pictures
+    from replication.config import load
+    from replication.files.storage import write_json
+    from replication.places import captioning
+
+    section, files = captioning(load(config))
+    source = section.source.given()
+    splits, features = read_pictures(source)
+    for name, split in splits.items():
+        write_pictures(files.pictures(name), split)
+    if features:
+        write_features(files.regions, features)
+    counts = {
+        name: {"images": len(split), "captions": sum(len(picture.captions) for picture in split)}
+        for name, split in splits.items()
+    }
+    write_json(files.summary, {"source": source, "splits": counts})

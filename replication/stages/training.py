@@ -1,0 +1,252 @@
+"""Train models; an interrupted training resumes."""
+
+from collections.abc import Callable
+
+from replication.stages.options import (
+    Cells,
+    ConfigFile,
+    FormsPlace,
+    ModelName,
+    ModelSeed,
+    PairPlace,
+    Processes,
+    SymbolsPlace,
+    inputs,
+)
+
+
+def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
+    """Train a masked language model with entmax, from random weights or from a pretrained encoder."""
+    from replication.training import is_first, see_one_gpu, start
+
+    start(processes)
+    see_one_gpu()
+    import pandas as pd
+
+    from replication.config import load
+    from replication.corpora.tokens import KIND, load_tokenizer
+    from replication.files.storage import provenance, read_tensors, write_json, write_table
+    from replication.masked_lm.model import build_model, load_pretrained
+    from replication.masked_lm.training import train
+    from replication.places import masked_lm
+    from replication.training import remove_checkpoints, runtime
+
+    run = load(config)
+    section, files = masked_lm(run)
+    inputs(files.tokens("train"), files.tokenizer, files.tokenizer.parent)
+    model, training = section.model.given(), section.training.given()
+    input_ids = read_tensors(files.tokens("train"), kind=KIND)["input_ids"]
+    tokenizer = load_tokenizer(files.tokenizer.parent)
+    if "pretrained" in model:
+        changes = {key: value for key, value in model.items() if key != "pretrained"}
+        network = load_pretrained(model["pretrained"], run.seed, **changes)
+    else:
+        network = build_model(tokenizer, input_ids.shape[1], run.seed, **model)
+    output = files.model.parent
+    log = train(network, tokenizer, input_ids, output, seed=run.seed, **training)
+    if not is_first():
+        return
+    steps = pd.DataFrame([entry for entry in log if "loss" in entry])
+    steps = steps[["step", "epoch", "learning_rate", "loss"]]
+    if "held_out" in training:
+        held_out = pd.DataFrame([{"step": e["step"], "held_out_loss": e["eval_loss"]} for e in log if "eval_loss" in e])
+        steps = steps.merge(held_out, on="step", how="outer")
+    # A held-out loss is measured at checkpoints only.
+    write_table(output / "training.csv", steps, may_be_empty=["held_out_loss"])
+    summary = {
+        "model": model,
+        "architecture": {
+            key: value for key, value in network.config.to_dict().items() if isinstance(value, int | float)
+        },
+        "training": training,
+        "seed": run.seed,
+        "sequences": len(input_ids),
+        "length": input_ids.shape[1],
+        "train_runtime": runtime(log),
+    }
+    write_json(output / "training.json", summary | provenance())
+    remove_checkpoints(output)
+
+
+def train_translation(place: PairPlace, config: ConfigFile, processes: Processes = 1) -> None:
+    """Train a translator, from random weights or from the model of its first training."""
+    import time
+
+    from replication.training import is_first, start
+
+    start(processes)
+    from replication.config import load
+    from replication.files.storage import provenance, write_json, write_table
+    from replication.places import known, parallel_places, translators
+    from replication.translation.training import FIXED, train
+
+    run = load(config)
+    places = {name: text for name, text in parallel_places(run).items() if name.startswith("translation/")}
+    text = places[known(place, places)]
+    section, files = text.section, text.files
+    architecture, training, initial = section.architecture.given(), section.training.given(), None
+    if place not in translators(run):
+        training = section.pretraining.training.given()
+    elif section.pretraining:
+        initial = files.pretraining.model
+    inputs(files.data, *([initial] if initial else []))
+    output = files.model.parent
+    began = time.perf_counter()
+    log = train(files.data, *text.pair, architecture, training, run.seed, output, initial)
+    if not is_first():
+        return
+    write_table(output / "training.csv", log)
+    summary = {
+        "architecture": architecture,
+        "training": FIXED | training,
+        "seed": run.seed,
+        "initial": str(initial or ""),
+    }
+    write_json(output / "training.json", summary | {"train_runtime": time.perf_counter() - began} | provenance())
+
+
+def train_characters(place: SymbolsPlace, model: ModelName, seed: ModelSeed, config: ConfigFile) -> None:
+    """Train a model of characters or pixels."""
+    import time
+
+    from replication.char_lm.data import read_streams
+    from replication.char_lm.models import build_model
+    from replication.char_lm.training import Recipe, checkpoint_of, train
+    from replication.config import load
+    from replication.files.storage import provenance, write_json, write_table
+    from replication.layout import ALL_SPLITS
+    from replication.places import known, symbol_places
+    from replication.trained import members
+
+    places = symbol_places(load(config))
+    section, files = places[known(place, places)]
+    # What a model says of itself takes precedence over what all models have in common.
+    models = members(section.models)
+    settings = section.sizes.given() | models[known(model, models)].given()
+    settings = {"top_k": None} | settings
+    recipe, rows = section.recipe.given(), section.rows.given()
+    inputs(*(files.text(split) for split in ALL_SPLITS))
+    output = files.model(model, seed)
+    plan = _made("recipe", Recipe, **recipe)
+    alphabet, streams = read_streams(files.text("train").parent, rows, plan.length)
+    _made("settings", build_model, settings, len(alphabet), seed)
+    goes_on = checkpoint_of(output).exists()
+    start = time.perf_counter()
+    _, log = train(settings, alphabet, streams["train"], streams["valid"], plan, seed, output)
+    # The time of a run that was interrupted before is unknown.
+    seconds = None if goes_on else time.perf_counter() - start
+    write_table(output / "log.csv", log)
+    summary = {"settings": settings, "recipe": recipe, "rows": rows, "seed": seed, "train_runtime": seconds}
+    write_json(output / "training.json", summary | provenance())
+
+
+def _made(option: str, function: Callable, *args, **kwargs) -> object:
+    """Return what a function makes of a section's keys.
+
+    Raises
+    ------
+    ValueError
+        If a key is missing or misspelt.
+    """
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        raise ValueError(f"{option}: {str(error).rpartition('() ')[2]}") from None
+
+
+def train_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> None:
+    """Train translators that attend by one form each."""
+    import time
+
+    from replication.config import load
+    from replication.files.storage import provenance, write_json, write_table
+    from replication.places import cells_of, known, parallel_places
+    from replication.translation.forms import form_options
+    from replication.translation.training import FIXED, train
+
+    places = {name: text for name, text in parallel_places(load(config)).items() if name.startswith("forms/")}
+    text = places[known(place, places)]
+    section, files = text.section, text.files
+    inputs(files.data)
+    architecture, training = section.architecture.given(), section.training.given()
+    # Before the first training, so that a mistake in the last cell is reported at once.
+    chosen = [(it, training | form_options(it.form, it.budget)) for it in cells_of(section, cell)]
+    for it, settings in chosen:
+        folder = files.cell(it.name)
+        start = time.perf_counter()
+        log = train(files.data, *text.pair, architecture, settings, it.seed, folder)
+        write_table(folder / "training.csv", log)
+        summary = {"architecture": architecture, "training": FIXED | settings, "seed": it.seed}
+        write_json(folder / "training.json", summary | {"train_runtime": time.perf_counter() - start} | provenance())
+
+
+def train_normalizers(config: ConfigFile) -> None:
+    """Train the same translator, from the same seed, with softmax, top-k, sparsemax and entmax."""
+    import time
+
+    from replication.config import load
+    from replication.files.storage import provenance, write_json, write_table
+    from replication.places import normalizer_speed
+    from replication.translation.contenders import CONTENDERS
+    from replication.translation.training import FIXED, train
+
+    run = load(config)
+    text = normalizer_speed(run)
+    section, files = text.section, text.files
+    inputs(files.data)
+    architecture = section.architecture.given()
+    for contender in CONTENDERS:
+        folder = contender.folder(files.models)
+        settings = section.training.given() | contender.options(section.top_k)
+        start = time.perf_counter()
+        log = train(files.data, *text.pair, architecture, settings, run.seed, folder)
+        write_table(folder / "training.csv", log)
+        summary = {"architecture": architecture, "training": FIXED | settings, "seed": run.seed}
+        write_json(folder / "training.json", summary | {"train_runtime": time.perf_counter() - start} | provenance())
+
+
+def train_captioner(model: ModelName, seed: ModelSeed, config: ConfigFile) -> None:
+    """Train a captioner from random weights."""
+    import pandas as pd
+
+    from replication.captioning.batches import Captions, Vocabulary
+    from replication.captioning.model import build_model, settings_of
+    from replication.captioning.pictures import load_pictures, regions_of
+    from replication.captioning.training import train
+    from replication.config import load
+    from replication.files.storage import provenance, write_json, write_table
+    from replication.places import captioning, known, region_features
+    from replication.trained import members
+    from replication.training import remove_checkpoints, runtime, see_one_gpu
+
+    see_one_gpu()
+    run = load(config)
+    section, files = captioning(run)
+    models = members(section.models)
+    attention = models[known(model, models)].given()
+    architecture, limits, training = section.architecture.given(), section.limits.given(), section.training.given()
+    regions = region_features(run)
+    inputs(files.pictures("train"), regions)
+    output = files.model(model, seed)
+    known_pictures, read = load_pictures(files.pictures("train")), regions_of(regions)
+    captions = (words for picture in known_pictures for words in picture.captions)
+    vocabulary = Vocabulary.of(captions, limits["word_count"])
+    sizes = {"region_count": limits["regions"], "region_width": read(known_pictures[0].image).shape[1]}
+    sizes |= {"longest": limits["caption_words"], "top_k": settings_of(attention)}
+    network = build_model(len(vocabulary), seed=seed, **sizes, **architecture)
+    batches = Captions(known_pictures, vocabulary, limits["caption_words"])
+    log = train(network, batches, read, output, seed=seed, **training)
+    steps = pd.DataFrame([entry for entry in log if "loss" in entry])
+    write_table(output / "training.csv", steps[["step", "epoch", "learning_rate", "loss"]])
+    write_json(output / "vocabulary.json", list(vocabulary.words))
+    summary = {
+        "model": {"top_k": settings_of(attention)},
+        "architecture": architecture,
+        "limits": limits,
+        "training": training,
+        "seed": seed,
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "train_runtime": runtime(log),
+    }
+    write_json(output / "training.json", summary | provenance())
+    remove_checkpoints(output)

@@ -1,0 +1,229 @@
+"""Values that cannot work together are refused by the path of a key, and so are files that are missing."""
+
+import copy
+import os
+from pathlib import Path
+
+import pytest
+from changes import PROFILES, changed, problems
+
+from replication.config import load
+from replication.files.paths import ROOT
+from sparselib.huggingface.guarantee import sequences_needed
+
+DEMO, SMOKE = PROFILES["demo"], PROFILES["smoke"]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_profiles_can_work(name):
+    missing = problems(PROFILES[name])
+    assert [line for line in missing if "got 'data/" not in line] == []
+    assert problems(PROFILES[name], files=False) == []
+    assert load(ROOT / f"config/{name}.yaml").profile == name
+
+
+FOLDER = {"source": "folder", "path": "nowhere"}
+TEXT = {"source": "text", "path": "nowhere"}
+PAIR = DEMO["translation"]["corpus"]["en-de"]
+GRAMMAR = DEMO["masked_lm"]["corpus"]
+KMEANS = {"predictor": "Clustering", "clusters": [4, 8]}
+LACKING = {"train": 9, "valid": 9}
+FIXED = {"pattern": "fixed", "stride": 8}
+STRIDED = {"pattern": "strided", "stride": 8, "summary": 1}
+TRAINING = {"lr": 0.1, "warmup_updates": 1, "max_tokens": 100, "max_update": 3}
+A_NAME = "must be a name of letters, digits, '-', '_' and '.', got"
+AMONG = "must be among the Clustering clusters of methods (2, 4, 8, 12, 20), got"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("masked_lm/layers", 2, "masked_lm.layers: must be 3 as model.num_hidden_layers, got 2"),
+        ("masked_lm/layers", 4, "masked_lm.layers: must be 3 as model.num_hidden_layers, got 4"),
+        ("masked_lm/model/num_attention_heads", 5, "masked_lm.model.num_attention_heads: must divide hidden_size 128, got 5"),
+        ("masked_lm/tokenizer", {}, "masked_lm.tokenizer: must have one of vocab_size and pretrained, got none"),
+        ("masked_lm/tokenizer", {"vocab_size": 300, "pretrained": "x"},
+         "masked_lm.tokenizer: must have one of vocab_size and pretrained, got both"),
+        ("masked_lm/training/patience", 3, "masked_lm.training.held_out: missing key; patience needs it"),
+        ("masked_lm/training/logging_steps", 6001,
+         "masked_lm.training.logging_steps: must be at most max_steps 6000, got 6001"),
+        ("masked_lm/training/mask_probability", 1e-12,
+         "masked_lm.training.mask_probability: must mask a token of 8 sequences, got 1e-12"),
+        ("masked_lm/evaluation/mask_probability", 1e-12,
+         "masked_lm.evaluation.mask_probability: must mask a token of 8 sequences, got 1e-12"),
+        ("masked_lm/corpus", FOLDER, "masked_lm.corpus.path: must be an existing folder, got 'nowhere'"),
+        ("masked_lm/unseen", {"other": FOLDER}, "masked_lm.unseen.other.path: must be an existing folder, got 'nowhere'"),
+        ("masked_lm/unseen", {"a/b": GRAMMAR}, f"masked_lm.unseen.a/b: {A_NAME} 'a/b'"),
+        ("masked_lm/unseen", {"a'b": GRAMMAR}, f"masked_lm.unseen.a'b: {A_NAME} \"a'b\""),
+        ("masked_lm/unseen", {"held-out": GRAMMAR},
+         "masked_lm.unseen.held-out: must have another name: held-out is the validation split of corpus"),
+        ("masked_lm/methods/my method", KMEANS, f"masked_lm.methods.my method: {A_NAME} 'my method'"),
+        ("masked_lm/methods/.hidden", KMEANS, f"masked_lm.methods..hidden: {A_NAME} '.hidden'"),
+        ("masked_lm/tag_clusters", 9, f"masked_lm.tag_clusters: {AMONG} 9"),
+        ("masked_lm/replaced/methods/sparsefinder-kmeans/clusters", [2, 9],
+         f"masked_lm.replaced.methods.sparsefinder-kmeans.clusters: {AMONG} 9"),
+        ("masked_lm/replaced/methods/routing/clusters", 3,
+         "masked_lm.replaced.methods.routing.clusters: must be among the Routing clusters of methods (2, 4, 8, 12, 20), got 3"),
+        ("masked_lm/methods/sparsefinder-kmeans/clusters", [2, 4, 8, 20, 1000000],
+         "masked_lm.methods.sparsefinder-kmeans.clusters: must be at most cluster_points 3000, got 1000000"),
+        ("masked_lm/blocks/clusters", [4, 3001], "masked_lm.blocks.clusters: must be at most cluster_points 3000, got 3001"),
+        ("masked_lm/methods/sparsefinder-kmeans/top_k", [1, 3],
+         "masked_lm.methods.sparsefinder-kmeans.top_k: must be at most 2, the smallest number of clusters, got 3"),
+        ("masked_lm/methods/reformer/buckets", [2, 7],
+         "masked_lm.methods.reformer.buckets: must be even, since buckets come in pairs, got 7"),
+        ("translation/architecture/decoder_attention_heads", 3,
+         "translation.architecture.decoder_attention_heads: must divide decoder_embed_dim 128, got 3"),
+        ("translation/corpus/en-de", FOLDER, "translation.corpus.en-de.path: must be an existing folder, got 'nowhere'"),
+        ("translation/corpus/en-de/sentences", LACKING, "translation.corpus.en-de.sentences.test: missing key"),
+        ("translation/corpus", {"en-en": PAIR}, "translation.corpus.en-en: must be two different languages, got en-en"),
+        ("translation/corpus", {"en-it": PAIR},
+         "translation.corpus.en-it: must be two of en, de, fr for source grammar, got it"),
+        ("translation/corpus", {"english": PAIR},
+         "translation.corpus.english: must be two languages such as en-de, got 'english'"),
+        ("translation/pretraining", {"corpus": {"en-de": PAIR}, "training": TRAINING},
+         "translation.pretraining.corpus: must have the pairs of corpus, got none for en-fr"),
+        ("translation/methods/reformer/buckets", 3,
+         "translation.methods.reformer.buckets: must be even, since buckets come in pairs, got 3"),
+        ("translation/training/lr_scheduler", "polynomial_decay",
+         "translation.training.total_num_update: missing key; lr_scheduler polynomial_decay needs it"),
+        ("translation/training", {**TRAINING, "max_update": 0}, "translation.training.max_update: must be at least 1, got 0"),
+        ("translation/training", {key: TRAINING[key] for key in ("lr", "warmup_updates", "max_tokens")},
+         "translation.training.max_update: missing key; give max_update or max_epoch"),
+        ("translation/training/attention_normalizer", "topk",
+         "translation.training.attention_k: missing key; attention_normalizer topk needs it"),
+        ("translation/training/attention_normalizer", "entmax",
+         "translation.training.attention_alpha: missing key; attention_normalizer entmax needs it"),
+        ("translation/training/attention_k", 8,
+         "translation.training.attention_k: must be left out unless attention_normalizer is topk, got 8"),
+        ("translation/training/attention_form", "Full",
+         "translation.training.attention_budget: missing key; attention_form Full needs it"),
+        ("forms/documents/training/attention_form", "Window",
+         "forms.documents.training.attention_budget: missing key; attention_form Window needs it"),
+        ("forms", {}, "forms: must have sentences or documents, got none"),
+        ("forms/sentences/corpus/fr-en/sentences", LACKING, "forms.sentences.corpus.fr-en.sentences.test: missing key"),
+        ("normalizer_speed/architecture/encoder_attention_heads", 5,
+         "normalizer_speed.architecture.encoder_attention_heads: must divide encoder_embed_dim 64, got 5"),
+        ("normalizer_speed/corpus", {"en-de": PAIR, "en-fr": PAIR},
+         "normalizer_speed.corpus: must have at most 1 entry, got a mapping of 2"),
+        ("char_lm/sizes/heads", 5, "char_lm.sizes.heads: must divide dimension 96, got 5"),
+        ("char_lm/recipe/log_every", 2001, "char_lm.recipe.log_every: must be at most steps 2000, got 2001"),
+        ("char_lm/corpora", {"mine": TEXT}, "char_lm.corpora.mine.path: must be an existing file or folder, got 'nowhere'"),
+        ("patterns", {}, "patterns: must have text or images, got none"),
+        ("patterns/text/models/dense/length", 255,
+         "patterns.text.models.dense.length: must be at least recipe.length 256, got 255"),
+        ("patterns/text/models/fixed/factorised", FIXED,
+         "patterns.text.models.fixed.factorised.summary: missing key; pattern fixed needs it"),
+        ("patterns/text/models/strided/factorised", STRIDED,
+         "patterns.text.models.strided.factorised.summary: must be left out for pattern strided, got 1"),
+        ("patterns/images/recipe/length", 64,
+         "patterns.images.recipe.length: must be 65 for digits: a start symbol and 64 pixels, got 64"),
+        ("patterns/images/corpora/digits/images/valid", 161,
+         "patterns.images.corpora.digits.images.valid: must be a multiple of rows.valid 16, got 161"),
+        ("patterns/images/corpora/digits/images/train", 1456,
+         "patterns.images.corpora.digits.images: must be at most 1797 in total, got 1808"),
+        ("captioning/architecture/encoder_attention_heads", 5,
+         "captioning.architecture.encoder_attention_heads: must divide d_model 64, got 5"),
+        ("captioning/shown", 301, "captioning.shown: must be at most source.images.test 300, got 301"),
+        ("captioning/models", {"top-8": {"top_k": 8}}, "captioning.models.softmax: missing key"),
+        ("captioning/models/softmax", {"top_k": 8},
+         "captioning.models.softmax.top_k: must be left out for the model softmax, got 8"),
+        ("captioning/source", {"source": "karpathy", "captions": "nowhere", "regions": "."},
+         "captioning.source.captions: must be an existing file, got 'nowhere'"),
+        ("captioning/source", {"source": "karpathy", "captions": __file__, "regions": "nowhere"},
+         "captioning.source.regions: must be an existing folder, got 'nowhere'"),
+        ("retrofit/corpus", FOLDER, "retrofit.corpus.path: must be an existing folder, got 'nowhere'"),
+        ("retrofit/rules/a b", KMEANS, f"retrofit.rules.a b: {A_NAME} 'a b'"),
+        ("retrofit/rules/sparsefinder-kmeans/top_k", 5,
+         "retrofit.rules.sparsefinder-kmeans.top_k: must be at most 4, the smallest number of clusters, got 5"),
+        ("retrofit/rules/sparsefinder-v2/clusters", 3001,
+         "retrofit.rules.sparsefinder-v2.clusters: must be at most students.points 3000, got 3001"),
+        ("retrofit/block", 257, "retrofit.block: must be at most length 256, got 257"),
+        ("retrofit/sequences/calibrate", 20,
+         "retrofit.sequences.calibrate: must be at least 100 for a recall of 0.95, got 20"),
+    ],
+)  # fmt: skip
+def test_a_problem_is_reported_by_its_path(path, value, expected):
+    assert problems(changed(path, value)) == [expected]
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"attention_normalizer": "topk", "attention_k": 8},
+        {"attention_normalizer": "entmax", "attention_alpha": 1.3},
+        {"attention_form": "Full", "attention_budget": 8},
+        {"lr_scheduler": "polynomial_decay", "total_num_update": 9},
+    ],
+    ids=str,
+)
+def test_options_with_what_they_need_can_work(training):
+    assert problems(changed("translation/training", TRAINING | training)) == []
+
+
+@pytest.mark.parametrize("recall", [0.5, 0.8, 0.95, 0.99])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999])
+def test_as_many_sequences_are_required_as_the_guarantee_needs(recall, confidence):
+    config = changed("retrofit/recalls", [recall])
+    config["retrofit"]["confidence"] = confidence
+    needed = sequences_needed(1 - recall, confidence)
+    for count, expected in ((2 * needed, 0), (2 * needed - 1, 1)):
+        config["retrofit"]["sequences"]["calibrate"] = count
+        assert len(problems(config)) == expected
+
+
+def test_results_that_cannot_be_written_are_reported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert problems(SMOKE) == []
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: path != Path("results"))
+    expected = "profile: must have a folder results/smoke for its results, but"
+    assert problems(SMOKE) == [f"{expected} results is read-only"]
+    (tmp_path / "results/smoke").write_text("a file")
+    assert problems(SMOKE) == [f"{expected} results/smoke is a file"]
+    assert problems(SMOKE, files=False) == []
+
+
+def test_a_folder_that_lacks_a_file(tmp_path):
+    config = changed("masked_lm/corpus", {"source": "folder", "path": str(tmp_path)})
+    (tmp_path / "train-1.txt.gz").touch()
+    (tmp_path / "valid.pdf").touch()
+    assert problems(config) == [f"masked_lm.corpus.path: must be a folder with a file valid*, got {str(tmp_path)!r}"]
+    (tmp_path / "valid.conllu").touch()
+    assert problems(config) == []
+
+
+def test_aligned_text_may_have_other_names(tmp_path):
+    pair = {"source": "folder", "path": str(tmp_path), "names": {"test": "newstest"}}
+    config = changed("translation/corpus/en-de", pair)
+    for name in ("train.en", "train.de.gz", "val.en", "newstest.en", "newstest.de"):
+        (tmp_path / name).touch()
+    assert problems(config) == [
+        f"translation.corpus.en-de.path: must be a folder with a file valid.de or val.de or dev.de, got {str(tmp_path)!r}"
+    ]
+    (tmp_path / "val.de").touch()
+    (tmp_path / "newstest.de").rename(tmp_path / "test.de")
+    assert problems(config) == [
+        f"translation.corpus.en-de.path: must be a folder with a file newstest.de, got {str(tmp_path)!r}"
+    ]
+
+
+def test_what_aligned_text_has_beside_its_sentences_must_exist(tmp_path):
+    config = changed(
+        "translation/corpus/en-de",
+        {"source": "folder", "path": str(tmp_path), "keys": "strongs", "documents": "verses"},
+    )
+    for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "train.verses", "valid.verses"):
+        (tmp_path / name).touch()
+    missing = ["test.verses", "test.strongs.en", "test.strongs.de"]
+    expected = "translation.corpus.en-de.path: must be a folder with a file"
+    assert problems(config) == [f"{expected} {name}, got {str(tmp_path)!r}" for name in missing]
+    for name in missing:
+        (tmp_path / f"{name}.gz").touch()
+    assert problems(config) == []
+
+
+def test_pretraining_needs_no_test_split():
+    config = copy.deepcopy(DEMO)
+    pretraining = {pair: corpus | {"sentences": LACKING} for pair, corpus in DEMO["translation"]["corpus"].items()}
+    config["translation"]["pretraining"] = {"corpus": pretraining, "training": TRAINING}
+    assert problems(config) == []

@@ -1,0 +1,81 @@
+"""What is learned from a task's attention graphs, layer by layer, and measured on them."""
+
+
+def graphs_of(split):
+    """A task's attention graphs, one file per layer."""
+
+    def paths(wildcards):
+        _, files, layers = GRAPH_TASKS[wildcards.task]
+        return [files.graphs(split, layer) for layer in range(layers)]
+
+    return paths
+
+
+def task_settings(*keys):
+    """Keys of the task's section."""
+    return lambda wildcards: picked(GRAPH_TASKS[wildcards.task][0], *keys)
+
+
+TASK = GraphTask(RESULTS / "{task}")
+
+
+rule project:
+    input:
+        **job("project"),
+        graphs=graphs_of("train"),
+    output:
+        [directory(TASK.projections(seed)) for seed in SEEDS],
+    log:
+        LOGS / "{task}" / "project.log",
+    priority: 1
+    resources:
+        **needs("project"),
+    params:
+        code=function_hash("project"),
+        settings=task_settings("projection"),
+    message:
+        "Learn projections of {wildcards.task}"
+    shell:
+        "replicate project {wildcards.task} --config {input.config} > {log} 2>&1"
+
+
+rule cluster:
+    input:
+        **job("cluster"),
+        graphs=graphs_of("train"),
+        projections=[TASK.projections(seed) for seed in SEEDS],
+    output:
+        [directory(TASK.centroids(seed)) for seed in SEEDS],
+    log:
+        LOGS / "{task}" / "cluster.log",
+    priority: 1
+    resources:
+        **needs("cluster"),
+    params:
+        code=function_hash("cluster"),
+        settings=task_settings("methods", "cluster_points"),
+    message:
+        "Find centroids of {wildcards.task}"
+    shell:
+        "replicate cluster {wildcards.task} --config {input.config} > {log} 2>&1"
+
+
+rule sweep:
+    input:
+        **job("sweep"),
+        graphs=graphs_of("valid"),
+        projections=[TASK.projections(seed) for seed in SEEDS],
+        centroids=[TASK.centroids(seed) for seed in SEEDS],
+    output:
+        [TASK.sweep(seed) for seed in SEEDS],
+    log:
+        LOGS / "{task}" / "sweep.log",
+    resources:
+        **needs("sweep"),
+    params:
+        code=function_hash("sweep"),
+        settings=task_settings("methods", "windows", "global_tokens"),
+    message:
+        "Measure recall and sparsity of predicted graphs of {wildcards.task}"
+    shell:
+        "replicate sweep {wildcards.task} --config {input.config} > {log} 2>&1"
