@@ -22,7 +22,7 @@ results: env
 # All models from nothing, and whether they are those that are shipped; on another processor rounding may differ.
 retrain: env
 	snakemake --cores $(CORES) --configfile config/demo.yaml --config profile=retrained checkpoints=False
-	-replicate compare-weights --checkpoints checkpoints --results results/retrained
+	-replicate compare-weights results/retrained
 
 # The default run in one file; and everything drawn again from such a file, without network or training.
 archive: results
@@ -30,7 +30,7 @@ archive: results
 	@printf '%s\n' "archive  results/demo.zip"
 
 replay: env
-	replicate replay --archive $(ARCHIVE) --cores $(CORES) --output results/replayed/$(basename $(notdir $(ARCHIVE)))
+	replicate replay $(ARCHIVE) --cores $(CORES) --output results/replayed/$(basename $(notdir $(ARCHIVE)))
 
 test: lint
 	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
@@ -85,8 +85,8 @@ notebooks: results
 	cp .snakemake/seconds/demo.json workflow/seconds/demo.json
 
 ledgers: env
-	for run in $$(dirname reported/*/config.yaml); do replicate claims --published config/published/claims.csv --results $$run --output $$run/claims.csv; done
-	replicate printed --published config/published --output reported/papers/claims.csv
+	for run in $$(dirname reported/*/config.yaml); do replicate claims $$run --output $$run/claims.csv; done
+	replicate printed --output reported/papers/claims.csv
 	find reported -name '.*.seal' -delete
 
 # Guide, notebooks as they are stored, and reference: warnings are errors.

@@ -1,4 +1,4 @@
-"""The site: `make docs`. Its pages are the repository's own, where they lie: the source folder is the root."""
+"""Sphinx configuration of the site (`make docs`). The source folder is the root, because pages stay where they are."""
 
 import json
 import re
@@ -25,17 +25,17 @@ include_patterns = [
 ]
 exclude_patterns = [".*", "results", "build", "**/.ipynb_checkpoints"]
 
-# Notebooks are shown as they were run and stored, with the default run's numbers.
+# Notebooks show the stored outputs of the default run.
 nb_execution_mode = "off"
 nb_merge_streams = True
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
 suppress_warnings = [
-    # Links to code, settings and folders of the repository, which are no pages; a test looks that they are there.
+    # Links to code, settings and folders are not pages of the site; a test checks that their targets exist.
     "myst.xref_missing",
-    # README begins with the title, and stored figures with headings of their own.
+    # Heading levels of the README and of stored figures do not start at 1.
     "myst.header",
-    # A name of the package's own door, and of the module behind it: either leads to what is meant.
+    # Names that a package re-exports have two targets, both of which are right.
     "ref.python",
 ]
 
@@ -47,40 +47,17 @@ python_maximum_signature_line_length = 100
 
 html_theme = "furo"
 html_title = project
-html_extra_path = ["first"]  # the page at the root, which leads to docs/
+html_extra_path = ["first"]  # index.html of the site, which redirects to docs/
 html_show_sphinx = False
 html_copy_source = False
 
 
 def setup(app) -> None:
-    # Before napoleon, which reads sections.
-    app.connect("autodoc-process-docstring", sections, priority=100)
     app.connect("source-read", for_the_site)
 
 
-def sections(app, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Give what a docstring says in sentences of errors, and its examples, sections of their own: after others, napoleon takes
-    them for the last of the parameters.
-    """
-    found, inside = [], ""
-    for number, line in enumerate(lines):
-        begins = number == 0 or not lines[number - 1].strip()
-        raised = re.match(r"Raises ``(\w+)``,? ?(.*)", line)
-        if begins and raised:
-            found += ["Raises", "------", raised[1], f"    {raised[2]}"]
-            inside = "Raises"
-        elif begins and line.startswith(">>> ") and inside != "Example":
-            found += [] if found[-1:] == ["-------"] else ["Example", "-------"]
-            found.append(line)
-            inside = "Example"
-        else:
-            inside = "" if inside == "Raises" and not line.strip() else inside
-            found.append(f"    {line}" if inside == "Raises" else line)
-    lines[:] = found
-
-
 def for_the_site(app, docname: str, content: list[str]) -> None:
-    """What Jupyter or a forge understands, and a site does not: pictures attached to cells, links from outputs to other
+    """Convert what Jupyter and GitHub display but Sphinx does not: images attached to cells, links from outputs to other
     notebooks, and links to folders.
     """
     if not docname.startswith("notebooks/"):
@@ -100,7 +77,7 @@ def for_the_site(app, docname: str, content: list[str]) -> None:
 
 
 def _followed(docname: str, link: re.Match) -> str:
-    """A link to a folder leads to the page about it, or is its text where there is none."""
+    """Replace a link to a folder by a link to its page, or by its text if there is no page."""
     folder = (ROOT / docname).parent / link[3]
     if not folder.is_dir():
         return link[0]

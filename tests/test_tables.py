@@ -10,6 +10,7 @@ import pytest
 
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
+from replication.settings import labelled
 from replication.tables import characters, claims, forms, kmeans, speed
 from replication.tables.attention import targets
 from replication.tables.markers import END, markdown, with_tables
@@ -183,7 +184,7 @@ def test_a_cell_of_table_1_is_the_mean_of_its_seeds_beside_the_published_one():
 
 @pytest.mark.parametrize("path", sorted(kmeans.FOLDER.glob("*.csv")), ids=lambda path: path.stem)
 def test_any_number_of_centroids_is_never_behind_one_and_both_are_of_kmeans(path):
-    fronts = kmeans.compared(read_table(path)).fronts
+    fronts = kmeans.compared(labelled(read_table(path))).fronts
     one, any_number = fronts[kmeans.ONE], fronts[kmeans.ANY]
     both = np.isfinite(one) & np.isfinite(any_number)
     assert both.any()

@@ -36,7 +36,7 @@ def call(folder: Path, *command: str) -> subprocess.CompletedProcess:
 def replay(folder: Path, archive: str, name: str) -> subprocess.CompletedProcess:
     program = "import sys; from replication.stages import app; app(sys.argv[1:])"
     (folder / "stages.py").write_text(program)
-    return call(folder, "stages", "replay", "--archive", archive, "--output", name, "--cores", "2")
+    return call(folder, "stages", "replay", archive, "--output", name, "--cores", "2")
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +99,11 @@ def test_a_changed_byte_is_found_before_anything_is_unpacked(archived):
     (archived / "changed.zip").write_bytes(whole)
     done = replay(archived, "changed.zip", "changed")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: changed.zip: is no archive, or has changed")
+    assert done.stderr.startswith("error: changed.zip: is not an archive, or has changed")
     assert not (archived / "changed").exists()
 
 
 def test_nothing_is_written_over(archived):
     (archived / "mine").mkdir()
     done = replay(archived, f"results/{PROFILE}.zip", "mine")
-    assert done.stderr == "error: mine: is there already; nothing is written over it\n"
+    assert done.stderr == "error: mine: already exists; choose a new folder\n"

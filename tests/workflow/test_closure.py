@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from replication.files.paths import ROOT
-from replication.stages import STAGES
+from replication.stages import MODULE_OF
 from workflow import closure as closures
 from workflow.closure import LOCK, closure, notebook_closure
 
@@ -34,7 +34,28 @@ def output_of(script: str, *arguments: str, folder: Path = ROOT) -> str:
 
 
 def imports_of_stage(name: str) -> str:
-    return f"import replication.stages.{name.replace('-', '_')}"
+    """Return every import in a stage's function and in the functions of its module that it calls."""
+    module = f"replication/stages/{MODULE_OF[name.replace('-', '_')]}.py"
+    functions = {
+        node.name: node for node in ast.parse((ROOT / module).read_text()).body if isinstance(node, ast.FunctionDef)
+    }
+    waiting, found = [name.replace("-", "_")], {}
+    while waiting:
+        function = functions[waiting.pop()]
+        found[function.name] = [node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
+        called = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} & functions.keys()
+        waiting += called - found.keys()
+    return "\n".join(ast.unparse(node) for nodes in found.values() for node in nodes)
+
+
+def without_choosing(paths: list[str]) -> list[str]:
+    """Leave out modules that choose settings and paths, which rules pass as parameters and declare."""
+    folders = [module.replace(".", "/") for module in closures.CHOOSING]
+    return [
+        path
+        for path in paths
+        if not path.startswith(tuple(f"{folder}{end}" for folder in folders for end in ("/", ".py")))
+    ]
 
 
 def imports_of_notebook(name: str) -> str:
@@ -58,8 +79,7 @@ def read() -> dict[str, list[str]]:
 @pytest.mark.parametrize("stage", READ_STAGES)
 def test_the_closure_of_a_stage_is_what_a_process_reads(read, stage):
     """Every function-level import included, as if all of them ran."""
-    assert stage.replace("-", "_") in STAGES
-    assert sorted([LOCK, *read[stage]]) == sorted(closure(stage))
+    assert sorted([LOCK, *without_choosing(read[stage])]) == sorted(closure(stage))
 
 
 @pytest.mark.parametrize("name", READ_NOTEBOOKS)
@@ -67,12 +87,39 @@ def test_the_closure_of_a_notebook_is_what_its_kernel_reads(read, name):
     assert sorted([LOCK, *read[name]]) == sorted(notebook_closure(f"notebooks/{name}.ipynb"))
 
 
-def test_a_command_imports_its_own_stage_only():
+def test_an_edit_of_a_function_is_an_edit_of_the_stages_that_use_it(tmp_path, monkeypatch):
+    """The stages of a module do not rerun together."""
+    shutil.copytree(ROOT / "replication/stages", tmp_path / "replication/stages")
+    monkeypatch.setattr(closures, "ROOT", tmp_path)
+    module = tmp_path / "replication/stages/graphs.py"
+    commands = [function for function, of_module in MODULE_OF.items() if of_module == "graphs"]
+
+    def hashes() -> dict[str, str]:
+        closures.parsed.cache_clear()
+        return {command: closures.function_hash(command) for command in commands}
+
+    source, before = module.read_text(), hashes()
+    for edited, expected in {
+        "def sweep(": {"sweep"},
+        "def _by_layer(": {"sweep", "coreference", "tags"},
+        "# a comment": set(),
+    }.items():
+        head, _, tail = source.partition(edited)
+        text = f"{source}\n{edited}\n" if edited.startswith("#") else f"{head}{edited}*changed, {tail}"
+        module.write_text(text)
+        assert {command for command, value in hashes().items() if value != before[command]} == expected
+    module.write_text(source)
+    assert hashes() == before
+    monkeypatch.undo()
+    closures.parsed.cache_clear()
+
+
+def test_a_command_imports_its_own_module_only():
     ask = "typer.main.get_command(app).get_command(None, 'sweep')"
     script = f"import sys, typer; from replication.stages import app; {ask}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     stages = {name for name in loaded.split() if name.startswith("replication.stages.")}
-    assert stages == {f"replication.stages.{name}" for name in ("layers", "options", "sweep")}
+    assert stages == {f"replication.stages.{name}" for name in ("graphs", "options")}
 
 
 def test_a_name_that_a_package_imports_on_demand_is_followed():

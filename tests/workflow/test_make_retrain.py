@@ -59,7 +59,8 @@ def test_what_is_shipped_is_not_trained(shipped, without):
     taken = sorted(name for name in jobs if name.startswith("weights_"))
     sections = ["char_lm", "forms", "masked_lm", "normalizer_speed", "translation"]
     assert sorted(name.split("_", 2)[2] for name in taken) == sections
-    assert text.count('--model \'{"name"') == len(SHIPPED)
+    commands = [line for line in text.splitlines() if "replicate weights " in line]
+    assert sum(line.count(f" {name} ") for line in commands for name in SHIPPED) == len(SHIPPED)
     assert not {"train_masked_lm", "train_normalizers"} & jobs.keys()
     assert jobs["train_translation"] == without["train_translation"] - 1
     assert jobs["train_characters"] == without["train_characters"] - 1
@@ -87,5 +88,5 @@ def test_without_checkpoints_all_is_trained_in_a_folder_of_its_own(tmp_path, wit
     jobs, text = plan(tmp_path, SHIPPED, "checkpoints=False", "profile=retrained")
     assert trained(jobs) == trained(without)
     assert not any(name.startswith("weights_") for name in jobs)
-    assert "--output $(dirname results/retrained/masked_lm/model/model.safetensors)" in text
+    assert "replicate train-masked-lm --processes 1 --config results/retrained/config.yaml" in text
     assert "results/demo" not in text

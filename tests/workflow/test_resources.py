@@ -18,15 +18,20 @@ ASKED = {
     for path in (ROOT / "workflow/rules").glob("*.smk")
     for name in re.findall(r'\*\*needs\("(\w+)"\)', path.read_text(encoding="utf-8"))
 }
-COMMANDS = sum(
-    len(re.findall(r"^ *shell:", path.read_text(encoding="utf-8"), re.MULTILINE))
+#: Bodies of rules that have a command.
+COMMANDS = [
+    body
     for path in (ROOT / "workflow/rules").glob("*.smk")
-)
+    for body in re.split(r"^ *rule\b", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    if re.search(r"^ *shell:", body, re.MULTILINE)
+]
 
 
-def test_every_rule_with_a_command_has_a_row_of_its_own():
+def test_every_rule_with_a_command_has_a_row():
     assert {row["rule"] for row in ROWS} == ASKED
-    assert len(ASKED) == COMMANDS == len(ROWS)
+    assert len(ASKED) == len(ROWS)
+    assert [body for body in COMMANDS if "**needs(" not in body] == []
+    assert len(COMMANDS) >= len(ROWS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["rule"])

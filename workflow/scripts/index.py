@@ -18,14 +18,15 @@ INDEX = FOLDER / "index.ipynb"
 PARTS = {
     ".": "Claims, and patterns",
     "sparsefinder": "Sparsefinder (Treviso et al. 2022)",
-    "retrofit": "A model that one has, made sparse",
+    "retrofit": "Sparsify your own model",
     "explicit_sparse": "Explicit Sparse Transformer (Zhao et al. 2019)",
     "extremely_sparse": "Extremely Sparse Transformer",
     "factorised": "Generating Long Sequences with Sparse Transformers (Child et al. 2019)",
 }
 HEAD = """# All notebooks
 
-Each draws one figure or table of a run: `profile`, in its first cell, names the run. Pictures are those of the demo."""
+Each notebook draws one figure or table of a run. Its parameter `profile` in its first cell names the run. Pictures
+show the demo."""
 #: Pixels across, and spaces as wide: a column is made narrower than the pictures in it otherwise.
 WIDTH, WIDE = 160, "&nbsp;" * 40
 
