@@ -1,11 +1,12 @@
-"""Every check and timing of block-sparse entmax attention that needs a GPU, in five minutes, as one JSON file.
+"""Check and time block-sparse entmax attention on a GPU in five minutes, and write one JSON file.
 
 python benchmarks/attention.py [--output FILE] [--seconds 300]
 
-Peers run in the same process on the same tensors: PyTorch's SDPA (flash and cuDNN), FlexAttention with the same blocks,
-AdaSplash (`pip install adasplash`; its second version is causal only), and dense entmax in PyTorch where its scores fit. Masks
-are random blocks with their diagonal, made outside of the timed calls. Every call is timed as it is, launched from Python, and
-replayed from a CUDA graph, where the host's time does not count. Without CUDA: one line, and exit status 2.
+The baselines run in the same process on the same tensors: PyTorch's SDPA (flash and cuDNN), FlexAttention with the same blocks,
+AdaSplash (`pip install adasplash`; version 2 is causal only), and dense entmax in PyTorch if its scores fit in memory. Masks
+consist of random blocks and the diagonal, and are built outside the timed calls. Every call is timed twice: launched from
+Python, and replayed from a CUDA graph, which excludes the host's time. Without CUDA, the script prints one line and exits with
+status 2.
 """
 
 import argparse
@@ -33,24 +34,24 @@ from sparselib.kernels.operator import attend
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
 TOKENS, HEADS = 32_768, 16
-LENGTHS = (8192, 2048, 32_768, 4096, 16_384)  # in order of interest, should time run out
+LENGTHS = (8192, 2048, 32_768, 4096, 16_384)  # most important first, in case time runs out
 DIMENSIONS = (64, 128)
 BLOCKS = (64, 128)
 DENSITIES = (0.1, 0.05, 0.2, 1.0)
-FLEX_DENSITY, FLEX_BLOCK = 0.1, 128  # it takes no smaller blocks, and each length takes torch.compile many seconds
+FLEX_DENSITY, FLEX_BLOCK = 0.1, 128  # smaller blocks are not supported; compilation takes many seconds per length
 DENSE_ENTMAX_MOST = 2048
-#: They wait for the GPU amid a call: capturing them fails, and leaves PyTorch's generator unusable.
+#: These calls wait for the GPU. Capturing them fails and leaves PyTorch's random generator unusable.
 NOT_CAPTURED = ("ours, checked", "adasplash-1")
 FIRST_ADASPLASH_MOST = 8192
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, help="by default benchmarks/results/attention-<name of the GPU>.json")
-    parser.add_argument("--seconds", type=float, default=300, help="no measurement starts later than this")
+    parser.add_argument("--output", type=Path, help="default: benchmarks/results/attention-<GPU name>.json")
+    parser.add_argument("--seconds", type=float, default=300, help="start no measurement after this many seconds")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
-        print("benchmarks/attention.py needs a CUDA device, and there is none")
+        print("benchmarks/attention.py needs a CUDA device, and none is available")
         sys.exit(2)
     name = re.sub(r"\W+", "-", torch.cuda.get_device_name()).lower()
     output = arguments.output or Path(__file__).parent / "results" / f"attention-{name}.json"
@@ -66,11 +67,11 @@ def main() -> None:
                 report["stopped_early"] = True
                 break
     write(report | conclusions(report), output)
-    print(f"written to {output}")
+    print(f"wrote {output}")
 
 
 def write(report: dict, path: Path) -> None:
-    """The report so far, whole or not at all."""
+    """Write the report so far, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(report, indent=1) + "\n")
@@ -78,12 +79,12 @@ def write(report: dict, path: Path) -> None:
 
 
 def conclusions(report: dict) -> dict:
-    """The rows with their limits, in place of those without, and what follows from them."""
+    """Return the rows with their limits, and the comparisons computed from them."""
     timed = [row for row in report["rows"] if row["part"] in ("forward", "both")]
     limited = with_limits(timed, report["chip"]["bf16_flops_per_second"])
-    rest = [row for row in report["rows"] if row not in timed or row["milliseconds"] is None]
+    other_rows = [row for row in report["rows"] if row not in timed or row["milliseconds"] is None]
     return {
-        "rows": limited + rest,
+        "rows": limited + other_rows,
         "targets": compared_with_targets(limited),
         "prediction": prediction_shares(report["rows"]),
         "break_even": break_even_points(limited),
@@ -91,22 +92,23 @@ def conclusions(report: dict) -> dict:
 
 
 def compile_all() -> None:
-    """Triton's compiler runs on one core at a time: each kernel in a process of its own, into the cache of all."""
+    """Compile each kernel in its own process into the shared cache, because Triton's compiler uses only one core."""
     settings = list(product(DIMENSIONS, (1.5, 1.0), (False, True), BLOCKS))
     with multiprocessing.get_context("spawn").Pool(min(len(settings), os.cpu_count() or 1)) as pool:
         pool.starmap(compile_one, settings)
 
 
 def compile_one(dimension: int, alpha: float, causal: bool, block: int) -> None:
-    inputs = drawn(1024, dimension, batch=1)
-    for mask in (drawn_mask(1024, block, 0.5), None):
+    """Compile both passes for one setting, with and without a mask."""
+    inputs = random_inputs(1024, dimension, batch=1)
+    for mask in (random_mask(1024, block, 0.5), None):
         output = attend(*inputs, mask, alpha=alpha, causal=causal)[0]
         torch.autograd.grad(output, inputs, torch.randn_like(output))
     torch.cuda.synchronize()
 
 
 def chip() -> dict:
-    """The measured rate of bfloat16 products, and bytes read and written per second of a copy."""
+    """Measure the rate of bfloat16 products, and the bytes that a copy reads and writes per second."""
     size = 8192
     x, y = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     source = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
@@ -118,18 +120,21 @@ def chip() -> dict:
 
 
 def median_milliseconds(function: Callable) -> float:
+    """Return the median time of a call from Python."""
     from triton.testing import do_bench
 
     return do_bench(function, warmup=20, rep=60, return_mode="median")
 
 
 def replayed_milliseconds(function: Callable) -> float:
+    """Return the median time of a call replayed from a CUDA graph."""
     from triton.testing import do_bench_cudagraph
 
     return do_bench_cudagraph(function, rep=40, return_mode="median")
 
 
-def drawn(n: int, dimension: int, *, batch: int, heads: int = HEADS) -> list[torch.Tensor]:
+def random_inputs(n: int, dimension: int, *, batch: int, heads: int = HEADS) -> list[torch.Tensor]:
+    """Return random q, k and v in bfloat16."""
     generator = torch.Generator("cuda").manual_seed(0)
     shape = (batch, heads, n, dimension)
     return [
@@ -137,17 +142,17 @@ def drawn(n: int, dimension: int, *, batch: int, heads: int = HEADS) -> list[tor
     ]
 
 
-def drawn_mask(n: int, block: int, density: float, *, heads: int = HEADS) -> BlockMask:
-    """Random blocks of each head, with the diagonal: together of this density, or the diagonal alone if that is less."""
+def random_mask(n: int, block: int, density: float, *, heads: int = HEADS) -> BlockMask:
+    """Return a mask of the diagonal and random blocks for each head, of this total density or at least the diagonal's."""
     blocks = -(-n // block)
-    others = (density * blocks - 1) / (blocks - 1)
+    probability = (density * blocks - 1) / (blocks - 1)
     generator = torch.Generator("cuda").manual_seed(1)
-    chosen = torch.rand(1, heads, blocks, blocks, generator=generator, device="cuda") < others
+    chosen = torch.rand(1, heads, blocks, blocks, generator=generator, device="cuda") < probability
     return BlockMask.from_dense(chosen | torch.eye(blocks, device="cuda", dtype=torch.bool), block, n)
 
 
 def correctness() -> Iterator[dict]:
-    """Largest errors of output and gradients against the float64 twin, beside those of the twin in bfloat16."""
+    """Yield the largest errors of output and gradients, for ours and for the reference in bfloat16, against float64."""
     settings = (
         (64, 1.5, False, 64),
         (128, 1.5, True, 64),
@@ -158,8 +163,8 @@ def correctness() -> Iterator[dict]:
         (128, 1.0, True, 64),
     )
     for dimension, alpha, causal, block in settings:
-        inputs = drawn(1000, dimension, batch=2, heads=4)
-        mask = block and drawn_mask(1000, block, 0.3, heads=4)
+        inputs = random_inputs(1000, dimension, batch=2, heads=4)
+        mask = block and random_mask(1000, block, 0.3, heads=4)
         upstream = torch.randn_like(inputs[0])
 
         def results(function, leaves, upstream=upstream, mask=mask, **rules):
@@ -167,31 +172,33 @@ def correctness() -> Iterator[dict]:
             return output, *torch.autograd.grad(output, leaves, upstream.to(output.dtype))
 
         rules = {"alpha": alpha, "causal": causal}
-        twin = block_sparse_entmax_attention_reference
-        exact = results(twin, [x.detach().double().requires_grad_() for x in inputs], **rules)
+        reference = block_sparse_entmax_attention_reference
+        exact = results(reference, [x.detach().double().requires_grad_() for x in inputs], **rules)
         row = {"dimension": dimension, "alpha": alpha, "causal": causal, "block": block}
-        for name, found in (("ours", results(attend, inputs, **rules)), ("pytorch", results(twin, inputs, **rules))):
-            errors = [(x.double() - y).abs().max().item() for x, y in zip(found, exact, strict=True)]
+        for name, function in (("ours", attend), ("pytorch", reference)):
+            actual = results(function, inputs, **rules)
+            errors = [(x.double() - y).abs().max().item() for x, y in zip(actual, exact, strict=True)]
             row[name] = dict(zip(("output", "dq", "dk", "dv"), errors, strict=True))
         row["passed"] = all(row["ours"][x] <= 2 * row["pytorch"][x] for x in row["ours"])
         yield row
 
 
 def timings() -> Iterator[dict]:
-    """All rows: sizes in order of interest; at each, ours at every density and the peers."""
+    """Yield all rows, most important sizes first; each size has ours at every density and the baselines."""
     for n, dimension, causal in product(LENGTHS, DIMENSIONS, (False, True)):
         yield from at_size(n, dimension, causal)
 
 
 def at_size(n: int, dimension: int, causal: bool) -> Iterator[dict]:
+    """Yield the rows of one size."""
     batch = TOKENS // n
-    inputs = drawn(n, dimension, batch=batch)
+    inputs = random_inputs(n, dimension, batch=batch)
     size = {"n": n, "batch": batch, "heads": HEADS, "dimension": dimension, "causal": causal}
     for block, density in product(BLOCKS, DENSITIES):
         setting = size | {"block": block, "density": density}
         mask = None
         if density < 1:
-            mask = drawn_mask(n, block, density)
+            mask = random_mask(n, block, density)
             setting["listed_density"] = mask.density
         elif block != BLOCKS[0]:
             continue
@@ -209,7 +216,7 @@ def at_size(n: int, dimension: int, causal: bool) -> Iterator[dict]:
 
 
 def predictions(inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
-    """The time of Sparsefinder's version 2, of 16 clusters that pick a tenth of the blocks each, compiled."""
+    """Yield the time of Sparsefinder's version 2, compiled, with 16 clusters that each select a tenth of the blocks."""
     q, k = (x.detach() for x in inputs[:2])
     block = setting["block"]
     rule = {"clusters": 16, "count": max(1, round(0.1 * q.shape[2] / block)), "seed": 0, "device": "cuda"}
@@ -219,47 +226,47 @@ def predictions(inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
 
 
 def flex(mask: BlockMask) -> Callable:
-    """FlexAttention with these blocks, compiled when it is first called, so that a failure is that of a measurement."""
+    """Return FlexAttention with these blocks; the first call compiles it, so `timed` records a failure."""
 
     @cache
     def compiled() -> Callable:
         from torch.nn.attention.flex_attention import flex_attention
 
-        torch.compiler.reset()  # beyond a few recompilations, it would run uncompiled, and only say so in its log
+        torch.compiler.reset()  # after a few recompilations, it would silently run uncompiled
         return partial(torch.compile(flex_attention, dynamic=False), block_mask=mask.to_flex())
 
     return lambda q, k, v: compiled()(q, k, v)
 
 
 def peers(causal: bool, n: int) -> dict[str, Callable]:
-    """Dense attention of others, by name; ours with its checks, which a GPU is waited for, beside them."""
+    """Return the dense baselines by name, and ours with number checks, which wait for the GPU."""
 
     def sdpa(backend: SDPBackend, *inputs: torch.Tensor) -> torch.Tensor:
         with sdpa_kernel(backend):
             return scaled_dot_product_attention(*inputs, is_causal=causal)
 
-    found = {
+    functions = {
         "sdpa": partial(sdpa, SDPBackend.FLASH_ATTENTION),
         "sdpa-cudnn": partial(sdpa, SDPBackend.CUDNN_ATTENTION),
         "ours, checked": lambda *x: block_sparse_entmax_attention(*x, causal=causal, check=True),
     }
     if n <= DENSE_ENTMAX_MOST:
         position = torch.arange(n, device="cuda")
-        seen = position <= position[:, None] if causal else None
-        found["entmax"] = lambda q, k, v: attention(q, k, v, seen, normalizer=entmax15)[0]
+        allowed = position <= position[:, None] if causal else None
+        functions["entmax"] = lambda q, k, v: attention(q, k, v, allowed, normalizer=entmax15)[0]
     try:
         import adasplash
     except ImportError:
-        return found
+        return functions
     if n <= FIRST_ADASPLASH_MOST:
-        found["adasplash-1"] = lambda q, k, v: adasplash.adasplash_v1(q, k, v, alpha=1.5, is_causal=causal)
+        functions["adasplash-1"] = lambda q, k, v: adasplash.adasplash_v1(q, k, v, alpha=1.5, is_causal=causal)
     if causal:
-        found["adasplash-2"] = adasplash.adasplash_v2
-    return found
+        functions["adasplash-2"] = adasplash.adasplash_v2
+    return functions
 
 
 def measured(name: str, function: Callable, inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
-    """A row for the forward pass, and one for both passes."""
+    """Yield a row for the forward pass, and one for both passes."""
     upstream = torch.randn_like(inputs[0])
     captured = name not in NOT_CAPTURED
     passes = {
@@ -271,10 +278,10 @@ def measured(name: str, function: Callable, inputs: list[torch.Tensor], setting:
 
 
 def timed(run: Callable, captured: bool = True) -> dict:
-    """Milliseconds from Python and replayed, and megabytes; a peer that fails has its error instead."""
+    """Return milliseconds from Python and replayed, and megabytes, or the error of a call that fails."""
     row = {"milliseconds": None, "replayed": None, "megabytes": None}
     try:
-        run()  # compiles, and allocates what stays
+        run()  # compiles, and allocates persistent memory
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
@@ -283,7 +290,7 @@ def timed(run: Callable, captured: bool = True) -> dict:
         row["milliseconds"] = median_milliseconds(run)
         if captured:
             row["replayed"] = replayed_milliseconds(run)
-    except Exception as error:  # peers fail in their own ways, and the others are still worth measuring
+    except Exception as error:  # A failing baseline must not stop the other measurements.
         row["error"] = f"{type(error).__name__}: {error}"[:300]
     return row
 

@@ -1,7 +1,8 @@
-"""How sharp the certificate is: the blocks that exact block-sparse entmax attention visits, against those that hold an edge.
+"""Sharpness of the certificate: blocks that exact block-sparse entmax attention visits, and blocks that contain an edge.
 
-Keys of four structures, from the worst case (independent, so that nearly every block holds an edge of some query) to the best
-(a cluster per block). Each is also judged with the blocks of its own edges visited: what a perfect predictor would get.
+The keys have four structures, from the worst case (independent keys, where nearly every block contains an edge of some query)
+to the best case (one cluster per block). Each is also certified on exactly the blocks of its edges, as a perfect predictor
+would select them.
 
 python benchmarks/certificate.py --length 4096
 """
@@ -19,8 +20,8 @@ from sparselib.kernels.operator import attend
 DIMENSION, BLOCK = 64, 64
 
 
-def drawn(keys: str, n: int) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k and v of one head. Clusters are as far apart as independent keys of twice the length."""
+def random_inputs(keys: str, n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return q, k and v of one head. Clusters are as far apart as independent keys of twice the norm."""
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(1, 1, n, DIMENSION, generator=generator) for _ in range(3))
     if keys == "independent":
@@ -36,16 +37,17 @@ def drawn(keys: str, n: int) -> tuple[Tensor, Tensor, Tensor]:
     return centres[torch.randperm(n // BLOCK, generator=generator)[cluster]] + q / 2, centres[cluster] + k / 2, v
 
 
-def of_edges(q: Tensor, k: Tensor, tau: Tensor) -> BlockMask:
-    """The blocks that hold an edge of alpha = 1.5, a few rows of queries at a time."""
+def blocks_of_edges(q: Tensor, k: Tensor, tau: Tensor) -> BlockMask:
+    """Return the blocks that contain an edge for alpha = 1.5, computed for one query block at a time."""
     edges = [
-        (rows @ k.mT / (2 * DIMENSION**0.5) > own[..., None]).unflatten(-1, (-1, BLOCK)).any(-1).any(-2)
-        for rows, own in zip(q.split(BLOCK, 2), tau.split(BLOCK, 2), strict=True)
+        (rows @ k.mT / (2 * DIMENSION**0.5) > threshold[..., None]).unflatten(-1, (-1, BLOCK)).any(-1).any(-2)
+        for rows, threshold in zip(q.split(BLOCK, 2), tau.split(BLOCK, 2), strict=True)
     ]
     return BlockMask.from_dense(torch.stack(edges, 2), BLOCK, q.shape[2])
 
 
 def timed(function, *arguments) -> tuple[float, tuple]:
+    """Return the time and the result of a second call."""
     function(*arguments)
     start = time.perf_counter()
     result = function(*arguments)
@@ -53,21 +55,21 @@ def timed(function, *arguments) -> tuple[float, tuple]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--length", type=int, default=4096)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--length", type=int, default=4096, help="number of tokens (default: 4096)")
     n = parser.parse_args().length
     print(f"n = {n}, one head, D = {DIMENSION}, blocks of {BLOCK}, alpha = 1.5, {torch.get_num_threads()} threads")
     print(
         "keys                        edges in  exact visits  rounds  exact ms  dense ms | certified on the edges' blocks"
     )
     for keys in ("independent", "drifting", "clusters, two to a block", "clusters"):
-        q, k, v = drawn(keys, n)
+        q, k, v = random_inputs(keys, n)
         dense_seconds, (_, tau) = timed(attend, q, k, v)
-        seconds, (_, _, found) = timed(exact, attend, q, k, v)
-        needed = of_edges(q, k, tau)
-        perfect: Certificate = certify(q, k, attend(q, k, v, needed)[1], needed)
+        seconds, (_, _, certificate) = timed(exact, attend, q, k, v)
+        edge_blocks = blocks_of_edges(q, k, tau)
+        perfect: Certificate = certify(q, k, attend(q, k, v, edge_blocks)[1], edge_blocks)
         print(
-            f"{keys:26s} {needed.density:9.1%} {found.share:13.1%} {found.rounds:7d} {seconds * 1e3:9.0f}"
+            f"{keys:26s} {edge_blocks.density:9.1%} {certificate.share:13.1%} {certificate.rounds:7d} {seconds * 1e3:9.0f}"
             f" {dense_seconds * 1e3:9.0f} | {perfect.rows.double().mean():.1%} of rows"
         )
 

@@ -1,10 +1,10 @@
-"""Decoding on a GPU, one new token of each sequence over its cache, beside SDPA and FlexAttention: a JSON row per setting.
+"""Time decoding on a GPU, one new token per sequence over its cache, against SDPA and FlexAttention.
 
 python benchmarks/decoding.py [--seconds 110] > benchmarks/results/decoding.jsonl
 
-Medians of a call, and of the same call replayed as a CUDA graph, with a cold L2 cache each time. Blocks are random, shared
-by all heads; SDPA reads all keys. `bytes` are those of the keys and values in visited blocks. Without CUDA: one line, and exit
-status 2.
+The script prints a JSON row per setting, with the median time of a call from Python, and of the same call replayed from a CUDA
+graph, both with a cold L2 cache. Blocks are random and shared by all heads. SDPA reads all keys. `bytes` counts the keys and
+values in visited blocks. Without CUDA, the script prints one line and exits with status 2.
 """
 
 import argparse
@@ -22,20 +22,20 @@ from hardware import hardware
 from sparselib.kernels import BlockMask, block_sparse_entmax_decode
 
 HEADS, KEY_HEADS, DIMENSION, BLOCK = 32, 8, 128, 128
-LENGTHS = (32_768, 131_072, 4096)  # in order of interest, should time run out
+LENGTHS = (32_768, 131_072, 4096)  # most important first, in case time runs out
 BATCHES = (1, 16)
 DENSITIES = (1.0, 0.25, 0.1)
 ALPHAS = (1.5, 1.0)
-#: Queries per block of FlexAttention's masks, of which the one new token is the first.
+#: Queries per block in FlexAttention's masks; the new token is the first of them.
 FLEX_QUERIES = 128
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=110, help="no setting starts later than this")
+    parser.add_argument("--seconds", type=float, default=110, help="start no setting after this many seconds")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
-        print("benchmarks/decoding.py needs a CUDA device, and there is none")
+        print("benchmarks/decoding.py needs a CUDA device, and none is available")
         sys.exit(2)
     deadline = time.monotonic() + arguments.seconds
     print(json.dumps(hardware()), flush=True)
@@ -48,15 +48,16 @@ def main() -> None:
                 return
 
 
-def drawn(n: int, batch: int) -> list[torch.Tensor]:
+def random_inputs(n: int, batch: int) -> list[torch.Tensor]:
+    """Return random queries, and a cache of random keys and values, in bfloat16."""
     generator = torch.Generator("cuda").manual_seed(0)
     draw = partial(torch.randn, generator=generator, device="cuda", dtype=torch.bfloat16)
     caches = [draw(batch, KEY_HEADS, n, DIMENSION) for _ in range(2)]
     return [draw(batch, HEADS, 1, DIMENSION), *caches]
 
 
-def drawn_mask(n: int, density: float) -> BlockMask:
-    """The share of the blocks, rounded up, in order, for all sequences and heads."""
+def random_mask(n: int, density: float) -> BlockMask:
+    """Return a mask of random blocks for all sequences and heads; their number is rounded up."""
     blocks = -(-n // BLOCK)
     generator = torch.Generator("cuda").manual_seed(1)
     order = torch.randperm(blocks, generator=generator, device="cuda")
@@ -66,8 +67,8 @@ def drawn_mask(n: int, density: float) -> BlockMask:
 
 
 def correctness() -> dict:
-    """Largest differences from PyTorch alone in float64, and those of the same in bfloat16."""
-    inputs, mask = drawn(4096, 2), drawn_mask(4096, 0.25)
+    """Return the largest errors of both backends in bfloat16 against the gather backend in float64."""
+    inputs, mask = random_inputs(4096, 2), random_mask(4096, 0.25)
     row = {"part": "correctness"}
     for alpha in ALPHAS:
         run = partial(block_sparse_entmax_decode, block_mask=mask, alpha=alpha)
@@ -79,15 +80,15 @@ def correctness() -> dict:
 
 
 def at_size(n: int, batch: int) -> Iterator[dict]:
-    """Ours at each density and alpha, with all keys also without a list, and the peers."""
-    inputs = drawn(n, batch)
+    """Yield the rows of one size: ours at each density and alpha, ours without a list, and the baselines."""
+    inputs = random_inputs(n, batch)
     setting = {"n": n, "batch": batch, "heads": HEADS, "key_heads": KEY_HEADS, "dimension": DIMENSION}
     sdpa = partial(torch.nn.functional.scaled_dot_product_attention, *inputs, enable_gqa=True)
     yield measured("sdpa", sdpa, setting, n)
     for alpha in ALPHAS:
         yield measured("ours, no list", partial(block_sparse_entmax_decode, *inputs, alpha=alpha), setting, n, alpha)
     for density in DENSITIES:
-        mask = drawn_mask(n, density)
+        mask = random_mask(n, density)
         keys = int(mask.kv_num_blocks.sum()) * BLOCK
         for alpha in ALPHAS:
             ours = partial(block_sparse_entmax_decode, *inputs, mask, alpha=alpha)
@@ -97,6 +98,7 @@ def at_size(n: int, batch: int) -> Iterator[dict]:
 
 @cache
 def compiled_flex() -> Callable:
+    """Return compiled FlexAttention."""
     from torch.nn.attention.flex_attention import flex_attention
 
     return torch.compile(flex_attention, dynamic=False)
@@ -104,22 +106,23 @@ def compiled_flex() -> Callable:
 
 @cache
 def flex_mask(mask: BlockMask):
-    """FlexAttention's mask of the same blocks, all full, padded to one width so that densities share a compilation."""
+    """Return a FlexAttention mask of the same blocks, all full, padded so that all densities share a compilation."""
     from torch.nn.attention.flex_attention import BlockMask as FlexMask
 
     indices = torch.zeros(1, 1, 1, mask.blocks[1], dtype=torch.int32, device="cuda")
     indices[..., : mask.kv_indices.shape[-1]] = mask.kv_indices
-    none = torch.zeros_like(mask.kv_num_blocks)
-    lists = (none, torch.zeros_like(indices), mask.kv_num_blocks, indices)
+    no_blocks = torch.zeros_like(mask.kv_num_blocks)
+    lists = (no_blocks, torch.zeros_like(indices), mask.kv_num_blocks, indices)
     return FlexMask.from_kv_blocks(*lists, BLOCK_SIZE=(FLEX_QUERIES, BLOCK), seq_lengths=mask.length)
 
 
 def flex(mask: BlockMask, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Compute FlexAttention over the blocks of a mask."""
     return compiled_flex()(q, k, v, block_mask=flex_mask(mask), enable_gqa=True)
 
 
 def measured(name: str, run: Callable, setting: dict, keys: int, alpha: float = 1.0) -> dict:
-    """A row; a peer that fails is a row with its error."""
+    """Return a row with the times of a call, or with the error of a call that fails."""
     from triton.testing import do_bench
 
     size = 2 * 2 * keys * setting["batch"] * KEY_HEADS * DIMENSION
@@ -133,7 +136,7 @@ def measured(name: str, run: Callable, setting: dict, keys: int, alpha: float = 
             with torch.cuda.graph(graph):
                 run()
             row["graph_microseconds"] = 1000 * median(graph.replay)
-    except Exception as error:  # peers fail in their own ways, and the others are still worth measuring
+    except Exception as error:  # A failing baseline must not stop the other measurements.
         row["error"] = f"{type(error).__name__}: {error}"[:300]
     return row
 

@@ -1,4 +1,4 @@
-"""Peak memory of writing the graphs of 2 and of 12 layers, and of learning and sweeping on them: it must not grow.
+"""Peak memory of writing the graphs of 2 and of 12 layers, and of fitting and sweeping on them. It must not grow.
 
 Run: python benchmarks/graph_memory.py
 """
@@ -26,6 +26,7 @@ METHODS = {
 
 
 def write_layers(folder: Path, layers: int) -> None:
+    """Write random graphs, a batch at a time."""
     paths = [folder / f"layer{layer:02}.safetensors" for layer in range(layers)]
     lengths = torch.full((8,), LENGTH)
     with writing_graphs(paths, torch.arange(SEQUENCES), HEADS, LENGTH, DIMENSION, causal=False) as writer:
@@ -35,6 +36,7 @@ def write_layers(folder: Path, layers: int) -> None:
 
 
 def use_layers(folder: Path, layers: int) -> None:
+    """Fit a projection and run the recall sweep on each layer."""
     for layer in range(layers):
         with open_graphs(folder / f"layer{layer:02}.safetensors") as graphs:
             projection, _ = fit_projection(graphs, dimension=4, batch_size=8)
@@ -45,19 +47,19 @@ STAGES = {"write": write_layers, "use": use_layers}
 
 
 def mebibytes(field: str) -> float:
-    """A line of this process' status. Not getrusage's ru_maxrss, which a process inherits from the one that started it."""
+    """Return a line of this process's status. The ru_maxrss of getrusage would include the parent's peak."""
     return int(Path("/proc/self/status").read_text().split(f"{field}:")[1].split()[0]) / 1024
 
 
 def watch_anonymous(peak: list[float]) -> None:
-    """Linux keeps the peak of all resident pages, but not of those that no file backs: sample them."""
+    """Sample the anonymous pages, because Linux records only the peak of all resident pages."""
     while True:
         peak[0] = max(peak[0], mebibytes("RssAnon"))
         time.sleep(0.01)
 
 
 def run_stage(stage: str, folder: str, layers: str) -> None:
-    """Print this process' peak memory, all pages and anonymous ones, in MiB."""
+    """Run a stage and print this process's peak memory in MiB, of all pages and of anonymous pages."""
     anonymous = [0.0]
     Thread(target=watch_anonymous, args=(anonymous,), daemon=True).start()
     STAGES[stage](Path(folder), int(layers))
@@ -65,16 +67,16 @@ def run_stage(stage: str, folder: str, layers: str) -> None:
 
 
 def main() -> None:
-    print(f"{hardware()}, torch {torch.__version__}; peak of all resident memory (of its anonymous part)")
+    print(f"{hardware()}, torch {torch.__version__}; peak of all resident memory (anonymous memory)")
     for layers in (2, 12):
         with tempfile.TemporaryDirectory() as folder:
             peaks = []
             for stage in STAGES:
                 command = [sys.executable, __file__, stage, folder, str(layers)]
-                out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                peaks.append("{:4.0f} MiB ({:3.0f})".format(*map(float, out.split())))
+                output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                peaks.append("{:4.0f} MiB ({:3.0f})".format(*map(float, output.split())))
             size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 2**20
-        print(f"{layers:3} layers, {size:4.0f} MiB of graphs: write {peaks[0]}, learn and sweep {peaks[1]}")
+        print(f"{layers:3} layers, {size:4.0f} MiB of graphs: write {peaks[0]}, fit and sweep {peaks[1]}")
 
 
 if __name__ == "__main__":

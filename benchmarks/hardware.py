@@ -1,4 +1,4 @@
-"""What a GPU benchmark ran on."""
+"""Description of the machine that a GPU benchmark runs on."""
 
 import importlib.metadata
 import shutil
@@ -11,7 +11,7 @@ PACKAGES = ("torch", "triton", "adasplash", "entmax")
 
 
 def hardware() -> dict:
-    """What it ran on: names, and versions of what is installed."""
+    """Return the names of GPU and driver, and the versions of CUDA, Python and the packages."""
     versions = {}
     for package in PACKAGES:
         try:

@@ -1,11 +1,12 @@
-"""What the compiler makes of the Triton kernels for Hopper (sm_90), without a GPU: registers, and what their loops cost.
+"""Registers and loop costs of the Triton kernels compiled for Hopper (sm_90), without a GPU.
 
-python benchmarks/kernel_instructions.py                                     settings of benchmarks/attention.py, a table
+python benchmarks/kernel_instructions.py                                     settings of benchmarks/attention.py, as a table
 python benchmarks/kernel_instructions.py DTYPE DIMENSION ALPHA CAUSAL BLOCK  one setting, a JSON object per kernel
 
-A loop's cost is counted, not timed: its instructions over the pairs of a query and a key of its tile, and the clocks that a
-multiprocessor needs at the least to issue them (four per clock, for 32 threads each), beside those of its matrix products (4096
-operations per clock in half precision). Nothing overlaps perfectly, so this is a limit, and a way to compare two versions.
+Loop costs are counted, not timed. The table shows a loop's instructions per pair of a query and a key in its tile, the clocks
+that a multiprocessor needs at least to issue them (four per clock, for 32 threads each), and the clocks of its matrix products
+(4096 operations per clock in half precision). Overlap is never perfect, so these numbers are lower bounds, useful to compare
+versions.
 """
 
 import json
@@ -35,7 +36,7 @@ KERNELS = {
     triton_backward: ("_gradient_of_queries", "_gradients_of_keys"),
     triton_lists: ("_cut", "_tiles_of_marks"),
 }
-#: What the loops of a kernel are for, in their order, and the matrix products in a step of each.
+#: The purpose of each of a kernel's loops, in program order, and the matrix products per step.
 LOOPS = {
     ("_forward", True): (("bound", 1), ("refine", 1), ("weigh", 2)),
     ("_forward", False): (("weigh", 2),),
@@ -49,7 +50,7 @@ LANES_PER_CLOCK, OPERATIONS_PER_CLOCK = 128, 4096
 
 
 class Hopper:
-    """As much of a driver as the compiler asks for."""
+    """The part of a driver that the compiler needs."""
 
     def get_current_target(self):
         return GPUTarget("cuda", 90, 32)
@@ -65,13 +66,13 @@ class Hopper:
 
 
 class Compiling:
-    """Stands for a kernel: a launch compiles it, tells what became of it, and runs nothing."""
+    """Replaces a kernel: a launch compiles it and passes its name and the compiled kernel to a function, without running it."""
 
-    def __init__(self, kernel: triton.JITFunction, found: Callable) -> None:
-        self.kernel, self.found = kernel, found
+    def __init__(self, kernel: triton.JITFunction, record: Callable) -> None:
+        self.kernel, self.record = kernel, record
 
     def __getitem__(self, grid):
-        return lambda *arguments, **options: self.found(
+        return lambda *arguments, **options: self.record(
             self.kernel.fn.__name__, self.kernel.warmup(*arguments, grid=grid, **options)
         )
 
@@ -83,8 +84,8 @@ def main() -> None:
         for row in compiled(dtype, int(dimension), float(alpha), causal == "True", int(block)):
             print(json.dumps(row))
         return
-    print(f"triton {version('triton')}, sm_90; clocks of one multiprocessor for 1000 pairs of a query and a key\n")
-    print("dimension  alpha  block  loop     registers  spilled  instructions a pair  clocks: issue  products")
+    print(f"triton {version('triton')}, sm_90; clocks of one multiprocessor per 1000 query-key pairs\n")
+    print("dimension  alpha  block  loop     registers  spilled  instructions / pair  clocks: issue  products")
     for dtype, dimension, alpha, causal, block in SETTINGS:
         for row in compiled(dtype, dimension, alpha, causal, block):
             for loop in row["loops"]:
@@ -94,7 +95,7 @@ def main() -> None:
 
 
 def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int) -> list[dict]:
-    """What became of each kernel: ``kernel, product, shared_bytes, registers, spilled_bytes, loops``."""
+    """Compile one setting; return a row per kernel: ``kernel, product, shared_bytes, registers, spilled_bytes, loops``."""
     rows = []
     x = torch.zeros(1, 2, 256, dimension, dtype=getattr(torch, dtype))
     mask = BlockMask.from_dense(torch.ones(1, 1, 256 // block, 256 // block, dtype=torch.bool), block, 256)
@@ -106,7 +107,7 @@ def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int)
         "_gradients_of_keys": (sizes.key_tile * sizes.row_step, sizes.key_warps),
     }
 
-    def found(name: str, kernel) -> None:
+    def record(name: str, kernel) -> None:
         product = next((x for x in ("wgmma", "mma.sync") if x in kernel.asm["ptx"]), "fma")
         row = {
             "kernel": name,
@@ -132,7 +133,7 @@ def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int)
     rules = {"alpha": alpha, "scale": 0.125, "causal": causal}
     try:
         for (module, name), kernel in originals.items():
-            setattr(module, name, Compiling(kernel, found))
+            setattr(module, name, Compiling(kernel, record))
         lists = triton_lists.both_lists(lists, lists, causal) if causal else lists
         output, tau, alive = triton_forward.forward(x, x, x, lists, None, sizes, precise=False, **rules)
         triton_backward.backward(x, x, x, x, output, tau, alive, lists, None, sizes, **rules)
@@ -143,14 +144,14 @@ def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int)
 
 
 def resources(binary: bytes) -> dict:
-    """Registers per thread, and bytes of the stack, to which the compiler spills them."""
+    """Return the registers per thread, and the bytes of stack that the compiler spills to."""
     usage = run("cuobjdump", "--dump-resource-usage", binary)
     registers, stack = re.search(r"REG:(\d+) STACK:(\d+)", usage).groups()
     return {"registers": int(registers), "spilled_bytes": int(stack)}
 
 
 def inner_loops(binary: bytes) -> list[int]:
-    """Instructions of each innermost loop that has a matrix product, in the order of the program."""
+    """Return the instructions of each innermost loop with a matrix product, in program order."""
     instructions, labels = [], {}
     for line in run("nvdisasm", "-c", binary).splitlines():
         if label := re.match(r"\s*(\.L_x_\d+):", line):
@@ -163,17 +164,17 @@ def inner_loops(binary: bytes) -> list[int]:
 
 
 def backward_branches(instructions: list[str], labels: dict[str, int]) -> Iterator[tuple[int, int]]:
-    """First and last instruction of each loop, ascending; a branch to itself, which pads a program, is none."""
-    found = []
+    """Iterate over the first and last instruction of each loop, ascending; ignore branches to themselves, which are padding."""
+    loops = []
     for last, instruction in enumerate(instructions):
         target = re.search(r"\bBRA\b.*\((\.L_x_\d+)\)", instruction)
         if target and labels[target[1]] < last:
-            found.append((labels[target[1]], last))
-    return iter(sorted(found))
+            loops.append((labels[target[1]], last))
+    return iter(sorted(loops))
 
 
 def run(tool: str, *arguments: str | bytes) -> str:
-    """What one of the compiler's tools prints of a binary, its last argument."""
+    """Return the output of one of the compiler's tools for a binary, the last argument."""
     *options, binary = arguments
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(binary)

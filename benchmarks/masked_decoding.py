@@ -1,4 +1,4 @@
-"""Beam search with the decoder's self-attention restricted to predicted graphs, against the same model unrestricted.
+"""Time of beam search with the decoder's self-attention restricted to predicted graphs, against the unrestricted model.
 
 python benchmarks/masked_decoding.py
 """
@@ -28,7 +28,7 @@ REPEATS = 5
 
 
 def build(task: Namespace, stock: bool) -> torch.nn.Module:
-    """A transformer of base size with random weights; softmax and unchanged fairseq, or 1.5-entmax and ours."""
+    """Return a base-size transformer with random weights: stock fairseq with softmax, or ours with 1.5-entmax."""
     sizes = {"embed_dim": WIDTH, "layers": LAYERS, "attention_heads": HEADS, "ffn_embed_dim": 4 * WIDTH}
     args = Namespace(**{f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in sizes.items()})
     args.share_all_embeddings = True
@@ -38,7 +38,7 @@ def build(task: Namespace, stock: bool) -> torch.nn.Module:
 
 
 def seconds(model: torch.nn.Module, task: Namespace) -> float:
-    """One beam search for a batch of sentences, all hypotheses of the same length."""
+    """Return the time of one beam search for a batch of sentences, with hypotheses of equal length."""
     source = torch.randint(4, WORDS, (SENTENCES, LENGTH), generator=torch.Generator().manual_seed(0))
     sample = {"net_input": {"src_tokens": source, "src_lengths": torch.full((SENTENCES,), LENGTH)}}
     search = SequenceGenerator([model], task.target_dictionary, BEAM, max_len_b=LENGTH, min_len=LENGTH)
@@ -48,6 +48,7 @@ def seconds(model: torch.nn.Module, task: Namespace) -> float:
 
 
 def graph(predictor) -> PredictedGraph:
+    """Return a graph with random projections, the predictor in every layer, and a window of 3."""
     generator = torch.Generator().manual_seed(1)
     projections = [
         Projection(torch.randn(HEADS, WIDTH // HEADS, 4, generator=generator) / 8, torch.zeros(HEADS, 4))
@@ -71,7 +72,7 @@ def main() -> None:
         "quantization, 8 bins": graph(Quantization(8)),
     }
     times: dict[str, list[float]] = {name: [] for name in ("entmax, unmasked", "stock fairseq, softmax", *graphs)}
-    for _ in range(REPEATS + 1):  # in turn, so that a disturbance hits all alike; the first round warms up
+    for _ in range(REPEATS + 1):  # All take turns, so that disturbances affect all. The first round is a warm-up.
         times["entmax, unmasked"].append(seconds(ours, task))
         times["stock fairseq, softmax"].append(seconds(stock, task))
         for name, restricted in graphs.items():

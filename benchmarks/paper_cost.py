@@ -1,8 +1,8 @@
-"""What config/paper.yaml would take: GPU hours, memory and disk of its jobs, estimated.
+"""Estimate the GPU hours, memory and disk space of the jobs of config/paper.yaml.
 
-Operations are counted from the configuration: six per weight and token of training, two of evaluation, attention's own. It is
-checked where there is no GPU: two sizes of the masked language model train a few steps here, and the time per counted operation
-should not depend on the size. Hours on a GPU follow from a sustained rate, which is an assumption: ``--tflops``.
+The script counts operations from the configuration: six per weight and training token, two per weight and evaluated token, plus
+attention. As a check that needs no GPU, it trains two sizes of the masked language model for a few steps; the time per counted
+operation should not depend on the size. GPU hours follow from an assumed sustained rate, ``--tflops``.
 
 Run: python benchmarks/paper_cost.py [--tflops 75]
 """
@@ -24,8 +24,8 @@ from sparselib.huggingface import use_attention
 
 ROOT = Path(__file__).parents[1]
 GIB = 2**30
-#: Sentence pairs of the corpora, which lie on the hub, as the cards of the data sets say: para_crawl 7.1, IWSLT 2014, 2015 and
-#: 2017, WMT 2014 and 2016; and subwords of a sentence, about 1.3 per word.
+#: Sentence pairs of the corpora, from their dataset cards on the hub: para_crawl 7.1, IWSLT 2014, 2015 and 2017, WMT 2014 and
+#: 2016.
 PAIRS = {
     "ende": 97_000_000,
     "enfr": 104_000_000,
@@ -35,57 +35,63 @@ PAIRS = {
     "wmt16": 610_000,
     "wmt14": 4_500_000,
 }
+#: Subwords per sentence, about 1.3 per word.
 PIECES = {"iwslt2017": 24, "iwslt2014": 24, "iwslt2015": 25, "wmt16": 27, "wmt14": 28, "ende": 26, "enfr": 28}
-#: Sentences of the test sets that graphs and BLEU are of.
+#: Subwords per sentence and number of sentences in the test sets for graphs and BLEU.
 TEST_PIECES, TEST_SENTENCES = 25, 1_100
 
 
 @dataclass(frozen=True)
 class Transformer:
+    """Sizes of one side of a transformer, and the costs that follow from them."""
+
     layers: int
     width: int
     inner: int
     heads: int
     vocabulary: int
-    #: Attentions per layer, and with them projections: two in a decoder.
+    #: Attentions per layer, each with its projections; a decoder has two.
     attentions: int = 1
 
     @property
     def weights(self) -> int:
-        """Without embeddings, which are looked up; the projection to the vocabulary is counted by its own."""
+        """Number of weights without embeddings, which need no products, and without the projection to the vocabulary."""
         return self.layers * (self.attentions * 4 * self.width**2 + 2 * self.width * self.inner)
 
     def operations(self, n: int, *, training: bool, projected: float = 1.0) -> float:
-        """Per token of sequences of ``n``; ``projected`` is the share of tokens that are projected to the vocabulary."""
+        """Return the operations per token in sequences of ``n`` tokens, a share ``projected`` of which go to the vocabulary."""
         forward = 2 * (self.weights + projected * self.width * self.vocabulary)
         forward += 4 * self.layers * self.attentions * n * self.width
         return (3 if training else 1) * forward
 
     def memory(self, tokens: int, keys: int) -> float:
-        """Bytes in training, of which each of a step's tokens sees so many keys.
+        """Return the bytes needed in training for so many tokens per step, each attending to so many keys.
 
-        Weights, gradients and Adam's moments in float32, and activations in half precision: Korthikanti et al. (2022), Eq. 2.
+        Weights, gradients and Adam's moments are in float32, activations in half precision (Korthikanti et al. 2022, Eq. 2).
         """
-        every = self.weights + self.width * self.vocabulary
+        all_weights = self.weights + self.width * self.vocabulary
         activations = self.layers * tokens * self.width * (34 + 5 * self.heads * keys / self.width)
-        return 16 * every + activations
+        return 16 * all_weights + activations
 
 
 @dataclass(frozen=True)
 class Job:
+    """A number of equal jobs, with the costs of one."""
+
     name: str
     count: int
-    #: Of one of them.
     operations: float
     memory: float = 0.0
     disk: float = 0.0
 
 
 def members(methods: dict) -> int:
+    """Return the number of predictors in a grid."""
     return len(expand(methods))
 
 
 def masked_lm(config: dict) -> list[Job]:
+    """Return the jobs of the masked language model."""
     section, seeds = config["masked_lm"], len(config["student_seeds"])
     base = Transformer(section["layers"], 768, 3072, 12, 50_265)
     n, training = section["length"], section["training"]
@@ -96,7 +102,7 @@ def masked_lm(config: dict) -> list[Job]:
     points = members(section["replaced"]["methods"]) * len(section["replaced"]["windows"])
     graphs = section["graphs"]["train"] + section["graphs"]["valid"]
     blocks = section["blocks"]
-    # Both versions of Sparsefinder, the second for every number of clusters, and BigBird with two normalisers.
+    # Sparsefinder's version 1, version 2 for each number of clusters, and BigBird with two normalisers.
     choices = len(blocks["sizes"]) * len(blocks["counts"]) * (3 + len(blocks["clusters"]))
     return [
         Job(
@@ -117,11 +123,13 @@ def masked_lm(config: dict) -> list[Job]:
 
 
 def corpus_of(source: dict) -> str:
-    said = f"{source['name']} {source.get('configuration', '')}".lower()
-    return next(name for name in PAIRS if name in said or name in said.replace("_", "").replace("/", ""))
+    """Return the name in ``PAIRS`` of a configured corpus."""
+    title = f"{source['name']} {source.get('configuration', '')}".lower()
+    return next(name for name in PAIRS if name in title or name in title.replace("_", "").replace("/", ""))
 
 
 def translator(architecture: dict, vocabulary: int) -> tuple[Transformer, Transformer]:
+    """Return the encoder and the decoder of a translation model."""
     return tuple(
         Transformer(
             architecture[f"{side}_layers"],
@@ -136,12 +144,13 @@ def translator(architecture: dict, vocabulary: int) -> tuple[Transformer, Transf
 
 
 def epoch(sides: tuple[Transformer, Transformer], corpus: str, n: int | None = None) -> float:
-    """Operations of a pass over a corpus, of both sides; its segments have ``n`` pieces where they are documents."""
+    """Return the operations of one training epoch; documents have ``n`` pieces, sentences the corpus's average."""
     length = n or PIECES[corpus]
     return PAIRS[corpus] * PIECES[corpus] * sum(side.operations(length, training=True) for side in sides)
 
 
 def training_of(name: str, count: int, section: dict, training: dict, corpus: str, n: int | None = None) -> Job:
+    """Return the job of training a translation model."""
     sides = translator(section["architecture"], section["merges"])
     operations = training["max_epoch"] * epoch(sides, corpus, n)
     length = n or PIECES[corpus]
@@ -150,6 +159,7 @@ def training_of(name: str, count: int, section: dict, training: dict, corpus: st
 
 
 def translation(config: dict) -> list[Job]:
+    """Return the jobs of translation under predicted graphs."""
     section, seeds = config["translation"], len(config["student_seeds"])
     jobs = []
     for pair, source in section["corpus"].items():
@@ -170,20 +180,22 @@ def translation(config: dict) -> list[Job]:
 
 
 def characters(config: dict) -> list[Job]:
+    """Return the jobs of the character language models."""
     section = config["char_lm"]
     sizes, recipe = section["sizes"], section["recipe"]
     jobs = []
     for name, model in section["models"].items():
         context = recipe["length"] + model.get("memory_length", model.get("maximal_span", 0))
-        one = Transformer(sizes["layers"], sizes["dimension"], sizes["inner"], sizes["heads"], 256)
+        transformer = Transformer(sizes["layers"], sizes["dimension"], sizes["inner"], sizes["heads"], 256)
         tokens = recipe["steps"] * section["rows"]["train"] * recipe["length"]
-        memory = one.memory(recipe["length"] * section["rows"]["train"], context)
+        memory = transformer.memory(recipe["length"] * section["rows"]["train"], context)
         count = len(section["corpora"]) * len(section["seeds"])
-        jobs.append(Job(f"characters: {name}", count, tokens * one.operations(context, training=True), memory))
+        jobs.append(Job(f"characters: {name}", count, tokens * transformer.operations(context, training=True), memory))
     return jobs
 
 
 def forms(config: dict) -> list[Job]:
+    """Return the jobs of the attention forms."""
     jobs = []
     for unit, section in config["forms"].items():
         # Full attention has no budget.
@@ -199,6 +211,7 @@ def forms(config: dict) -> list[Job]:
 
 
 def normalizer_speed(config: dict) -> list[Job]:
+    """Return the jobs that compare the training speed of normalisers."""
     section, corpus = config["normalizer_speed"], "iwslt2014"
     training, sides = section["training"], translator(section["architecture"], section["merges"])
     tokens = training["max_update"] * training["update_freq"] * training["max_tokens"]
@@ -208,7 +221,7 @@ def normalizer_speed(config: dict) -> list[Job]:
 
 
 def measured(layers: int, width: int, n: int, batch: int, steps: int = 3) -> tuple[float, float]:
-    """Operations of a training step of a small model on this machine, and its seconds: the median of a few."""
+    """Return the operations of a small model's training step, and its median seconds on this machine."""
     config = RobertaConfig(
         vocab_size=4096,
         hidden_size=width,
@@ -234,12 +247,12 @@ def measured(layers: int, width: int, n: int, batch: int, steps: int = 3) -> tup
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--tflops",
         type=float,
         default=75.0,
-        help="sustained by training; an H200 does ten times that in products alone",
+        help="sustained TFLOP/s in training (default: 75); an H200 reaches ten times that in matrix products alone",
     )
     rate = parser.parse_args().tflops * 1e12
     config = yaml.safe_load((ROOT / "config/paper.yaml").read_text())
@@ -250,8 +263,8 @@ def main() -> None:
             f"  {layers} layers of {width}, {batch} x {n} tokens: {operations / 1e9:8.1f} GFLOP in {seconds:6.3f} s"
             f" = {operations / seconds / 1e9:6.1f} GFLOP/s"
         )
-    here = operations / seconds
-    print(f"\nGPU hours at {rate / 1e12:g} TFLOP/s sustained (assumed); hours here at the larger size's rate.\n")
+    local_rate = operations / seconds
+    print(f"\nGPU hours assume {rate / 1e12:g} TFLOP/s sustained; hours here use the rate of the larger size.\n")
     print(
         f"{'job':48} {'number':>6} {'GPU h each':>11} {'GPU h':>9} {'hours here':>11} {'memory GiB':>11} {'disk GiB':>9}"
     )
@@ -259,17 +272,17 @@ def main() -> None:
     for job in masked_lm(config) + translation(config) + characters(config) + forms(config) + normalizer_speed(config):
         hours = job.operations / rate / 3600
         total += hours * job.count
-        here_too = job.operations * job.count / here / 3600
+        local_hours = job.operations * job.count / local_rate / 3600
         print(
-            f"{job.name:48} {job.count:6} {hours:11.2f} {hours * job.count:9.1f} {here_too:11,.0f}"
+            f"{job.name:48} {job.count:6} {hours:11.2f} {hours * job.count:9.1f} {local_hours:11,.0f}"
             f" {job.memory / GIB:11.1f} {job.disk * job.count / GIB:9.1f}"
         )
     print(f"{'all':48} {'':6} {'':11} {total:9.1f}")
     print(
-        "\nNot counted: predicting, timings, figures."
-        "\nA corpus of internet size: graphs are written and read a batch at a time, texts a line at a time; a translator's"
-        "\nbinarized corpus is mapped into memory, not read. The masked LM's tokens are one tensor in memory (two bytes would"
-        "\ndo for each, eight are used), and a layer's graphs one file: beyond some hundred GiB both are to be cut into shards."
+        "\nNot included: predictions, timings, figures."
+        "\nLarger corpora: graphs are written and read a batch at a time, and texts a line at a time. Binarized translation"
+        "\ncorpora are memory-mapped. The masked LM keeps its tokens in one tensor in memory (eight bytes each; two would be"
+        "\nenough) and each layer's graphs in one file. Beyond a few hundred GiB, both would have to be split into shards."
     )
 
 

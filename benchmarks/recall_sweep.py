@@ -1,7 +1,7 @@
-"""The recall sweep over one layer (12 heads, n = 512): the whole published MLM grid against its single predictors.
+"""Time of the recall sweep over one layer (12 heads, n = 512): the whole published MLM grid against its single predictors.
 
-"Single predictor" is one member of the grid with every window, measured by itself by the same code, gold graph included;
-"window by window" is the same member when a mask is built and counted for each window.
+"Single member" is one predictor of the grid with all windows, timed separately with the same code, including the gold graph.
+"Window by window" is the same predictor with a mask built and counted for each window.
 
 Run: python benchmarks/recall_sweep.py
 """
@@ -27,8 +27,8 @@ from sparselib.projections import Projection
 HEADS, LENGTH, DIMENSION, SEQUENCES = 12, 512, 64, 2
 
 
-def made_up_layer(path: Path) -> None:
-    """Queries and keys with some structure (neighbours and a few topics look alike), about 97 % sparse."""
+def random_layer(path: Path) -> None:
+    """Write queries and keys with some structure (tokens of a topic are similar), about 97 % sparse."""
     generator = torch.Generator().manual_seed(0)
     shape = (SEQUENCES, HEADS, LENGTH, DIMENSION)
     topics = torch.randn(HEADS, 16, DIMENSION, generator=generator)
@@ -39,6 +39,7 @@ def made_up_layer(path: Path) -> None:
 
 
 def timed(function, *args, rounds: int = 3) -> float:
+    """Return the median time of a call after one warm-up call."""
     function(*args)
     times = []
     for _ in range(rounds):
@@ -49,6 +50,7 @@ def timed(function, *args, rounds: int = 3) -> float:
 
 
 def window_by_window(graphs: LayerGraphs, projection: Projection, centroids: dict, member: Member, windows: list[int]):
+    """Build and evaluate a mask for each window of a predictor."""
     predictor = member.build(centroids, 0)
     for batch in graphs.batches(1):
         gold = batch.gold
@@ -66,7 +68,7 @@ def main() -> None:
     print(f"{hardware()}, torch {torch.__version__}, {torch.get_num_threads()} threads; {HEADS} heads, n = {LENGTH}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "layer00.safetensors"
-        made_up_layer(path)
+        random_layer(path)
         with open_graphs(path) as graphs:
             projection = Projection(torch.randn(HEADS, DIMENSION, 4) * DIMENSION**-0.5, torch.zeros(HEADS, 4))
             centroids = fit_layer(graphs, projection, settings["methods"], 2000, seed=0)
@@ -79,7 +81,7 @@ def main() -> None:
             families: dict[str, float] = {}
             for method in dict.fromkeys(m.method for m in members):
                 families[method] = timed(sweep, [m for m in members if m.method == method])
-            naive = max(
+            slowest_by_window = max(
                 timed(window_by_window, graphs, projection, centroids, m, windows, rounds=1)
                 for m in {m.method: m for m in members}.values()
             )
@@ -92,7 +94,7 @@ def main() -> None:
     )
     print(f"  / most expensive single member, all windows in one pass: {grid / max(single.values()):.2f}")
     print(f"  / most expensive family:                                 {grid / max(families.values()):.2f}")
-    print(f"  / most expensive single member, window by window:        {grid / naive:.2f}")
+    print(f"  / most expensive single member, window by window:        {grid / slowest_by_window:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Processor seconds of the workflow, stage by stage, how many of them went into imports, and the largest job: what
-``workflow/resources.csv`` is written from.
+"""CPU seconds of each workflow stage, the part spent on imports, and the largest job, for ``workflow/resources.csv``.
 
-Arguments are Snakemake's, for example ``--cores 2 --forceall --configfile config/smoke.yaml``. What has been made is not made
-again without ``--forceall``. Imports are measured apart, once for each stage: every module that its processes can import.
+Arguments are passed to Snakemake, for example ``--cores 2 --forceall --configfile config/smoke.yaml``. Without ``--forceall``,
+existing files are not made again. Imports are measured separately, once per stage, for all modules that its processes can
+import.
 """
 
 import json
@@ -18,11 +18,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from workflow.closure import PACKAGES, closure, notebook_closure  # noqa: E402  (after the line that it needs)
+from workflow.closure import PACKAGES, closure, notebook_closure  # noqa: E402  (needs the path above)
 
-#: What jobs start, and with which argument they say what they do.
+#: Programs that jobs start.
 PROGRAMS = ("replicate", "papermill")
-#: Stands for a program, runs it, and notes what it took.
+#: Replaces a program, runs it, and records its time and memory.
 SHIM = """#!{python} -IS
 import json, resource, subprocess, sys, time
 start = time.perf_counter()
@@ -36,7 +36,7 @@ sys.exit(done.returncode)
 
 
 def run_workflow(arguments: list[str]) -> list[tuple[str, list[str], tuple[float, float, float]]]:
-    """Run Snakemake; program and arguments of each process that a job started: processor seconds, seconds, peak MiB."""
+    """Run Snakemake and return each process's program, arguments, and CPU seconds, seconds and peak MiB."""
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder, "notes")
         for name in PROGRAMS:
@@ -49,31 +49,32 @@ def run_workflow(arguments: list[str]) -> list[tuple[str, list[str], tuple[float
 
 
 def import_seconds(files: list[str]) -> float:
-    """Processor seconds of a process that imports modules of this repository, and nothing else."""
+    """Return the CPU seconds of a process that only imports the given modules of this repository."""
     modules = [path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in files]
-    own = [name for name in modules if name.split(".")[0] in PACKAGES]
+    imports = [f"import {name}\n" for name in modules if name.split(".")[0] in PACKAGES]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", "".join(f"import {name}\n" for name in own)], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-c", "".join(imports)], cwd=ROOT, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main(arguments: list[str]) -> None:
+    """Run the workflow and print a row per stage."""
     seconds, imported, largest = defaultdict(list), {}, defaultdict(lambda: (0.0, 0.0))
-    for program, told, (used, took, peak) in run_workflow(arguments):
+    for program, options, (cpu_seconds, elapsed, peak) in run_workflow(arguments):
         if program == "replicate":
-            name, files = told[0], closure(told[0])
+            name, files = options[0], closure(options[0])
         else:
-            notebook = next(one for one in told if one.startswith("notebooks/"))
+            notebook = next(option for option in options if option.startswith("notebooks/"))
             name, files = notebook.removesuffix(".ipynb"), notebook_closure(notebook)
-        seconds[name].append(used)
-        largest[name] = (max(largest[name][0], took), max(largest[name][1], peak))
+        seconds[name].append(cpu_seconds)
+        largest[name] = (max(largest[name][0], elapsed), max(largest[name][1], peak))
         if name not in imported:
             imported[name] = import_seconds(files)
     total, importing = sum(map(sum, seconds.values())), sum(len(seconds[name]) * imported[name] for name in seconds)
-    print(f"{'':46}{'jobs':>6}{'seconds':>10}{'imports':>10}{'longest':>10}{'peak MiB':>10}")
-    for name, used in sorted(seconds.items(), key=lambda item: -sum(item[1])):
-        print(f"{name:46}{len(used):6}{sum(used):10.1f}{len(used) * imported[name]:10.1f}", end="")
+    print(f"{'':46}{'jobs':>6}{'CPU s':>10}{'imports':>10}{'longest':>10}{'peak MiB':>10}")
+    for name, values in sorted(seconds.items(), key=lambda item: -sum(item[1])):
+        print(f"{name:46}{len(values):6}{sum(values):10.1f}{len(values) * imported[name]:10.1f}", end="")
         print(f"{largest[name][0]:10.1f}{largest[name][1]:10.0f}")
     print(f"{'all':46}{sum(map(len, seconds.values())):6}{total:10.1f}{importing:10.1f}")
 

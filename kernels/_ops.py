@@ -1,7 +1,7 @@
-"""The namespace of this package's operators: another one in each copy, so that two copies live in one process.
+"""Operator namespace, different for each copy of this package, so that several copies can be loaded in one process.
 
-Hugging Face's kernel-builder, which gives each build a namespace of its own, writes a module of this name with the same two
-names into what it builds, in place of this one.
+Hugging Face's kernel-builder replaces this module in each build. Its version defines the same two names with a unique
+namespace.
 """
 
 import torch
@@ -12,5 +12,16 @@ ops = getattr(torch.ops, _NAMESPACE)
 
 
 def add_op_namespace_prefix(op_name: str) -> str:
-    """The full name of an operator, ``namespace::op_name``."""
+    """Return the full name of an operator.
+
+    Parameters
+    ----------
+    op_name : str
+        Name within this package's namespace.
+
+    Returns
+    -------
+    str
+        ``namespace::op_name``.
+    """
     return f"{_NAMESPACE}::{op_name}"

@@ -1,11 +1,11 @@
-"""The public function: checks its arguments, and runs the path of the device."""
+"""Public block-sparse attention: argument checks, and the choice between plain, certified and exact attention."""
 
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from . import certificate
+from . import certificate as certificates
 from .block_mask import BlockMask
 from .certificate import Certificate
 from .checks import (
@@ -13,8 +13,8 @@ from .checks import (
     check_backend,
     check_factors,
     check_lengths,
+    check_same_device,
     check_tensors,
-    fail_shapes,
     first_not_finite,
 )
 from .operator import attend
@@ -35,58 +35,63 @@ def block_sparse_entmax_attention(
     exact: bool = False,
     check: bool | None = None,
 ) -> Tensor | tuple[Tensor, Certificate]:
-    """Attention whose weights are alpha-entmax over the keys in the visited blocks; nothing else is computed.
+    """Compute attention with alpha-entmax weights over the keys of the visited blocks only.
 
     Parameters
     ----------
     q, k, v : Tensor ``[B, H, Q, D]``, ``[B, G, K, D]``, ``[B, G, K, E]``
-        G divides H: that many heads of keys and values are shared by H / G heads of queries each. One dtype: float16, bfloat16,
-        float32 or float64; half precision is computed in float32. Within ``torch.autocast``, those below float64 are first
-        cast to its dtype, as for PyTorch's own attention.
+        Queries, keys and values. G must divide H: each head of keys and values serves H / G query heads. All three have one
+        dtype: float16, bfloat16, float32 or float64. Half precision is computed in float32. Within ``torch.autocast``, dtypes
+        below float64 are first cast to its dtype, as in PyTorch's own attention.
     block_mask : BlockMask, optional
-        Blocks to visit; all without it.
+        Blocks to visit. By default, all blocks are visited.
     alpha : float
         From 1 (softmax) to 2 (sparsemax).
     scale : float, optional
         Factor on ``q @ k.T``; ``1 / sqrt(D)`` by default.
     causal : bool
-        No query sees a later key; needs Q = K.
+        Whether each query attends only to its own and earlier keys. Requires Q = K.
     lengths : int Tensor ``[B]``, optional
-        Tokens beyond the length of their sequence neither see nor are seen; needs Q = K.
+        Tokens of each sequence. Later tokens are padding, which neither attends nor is attended to. Requires Q = K.
     backend : str, optional
-        ``"gather"`` (PyTorch alone) or ``"triton"`` (not for float64); by default that of the device, gather on a CPU and
-        Triton on a GPU. A backend that cannot run is an error, never a reason to take the other.
+        ``"gather"`` (PyTorch only) or ``"triton"`` (not for float64). By default, gather on a CPU and Triton on a GPU. A
+        backend that cannot run raises an error; the function never falls back to the other one.
     certify : bool
-        Also say which rows provably equal full entmax attention: the output comes with a
-        :class:`~sparselib.kernels.Certificate`.
+        Whether to also return a :class:`~sparselib.kernels.Certificate`: which rows provably equal full entmax attention.
     exact : bool
-        Visit more blocks until every row is certified, beginning with those of `block_mask`; without one, with those that
-        promise the largest scores. Returns what `certify` returns. It pays where few blocks hold the large scores: on
-        unstructured keys nearly all are visited, which costs two to three times dense attention.
+        Whether to visit more blocks until every row is certified. The search starts with the blocks of `block_mask` or, without
+        one, with the blocks of the largest possible scores. Returns the same values as `certify`. It is fast where few blocks
+        contain the large scores. On unstructured keys, nearly all blocks are visited, at two to three times the cost of dense
+        attention.
     check : bool, optional
-        Look at the numbers in q, k, v and `lengths`, and refuse those that no attention can use. By default on a CPU alone: a
-        GPU would have to be waited for, in every layer. Unlooked at, NaN gives NaN in the rows that it touches, as in PyTorch's
-        own attention, and lengths count as 0 to n. (Never under torch.compile, where nothing may depend on numbers.)
+        Whether to check the numbers in `q`, `k`, `v` and `lengths`. By default True on a CPU and False on a GPU, where each
+        check would wait for the device. Without checks, NaN entries give NaN in the rows that they touch, as in PyTorch's own
+        attention, and lengths are clamped to 0 to n. Under ``torch.compile``, numbers are never checked.
 
     Returns
     -------
-    Tensor ``[B, H, Q, E]``
-        In the dtype of q. A query that sees no key has output 0 and gradient 0. Twice the same call gives the same bytes, and
-        so do its gradients.
+    output : Tensor ``[B, H, Q, E]``
+        In the dtype of `q`. A query with no allowed key has output 0 and gradient 0. Repeated calls give bitwise equal outputs
+        and gradients.
+    certificate : Certificate
+        Only if `certify` or `exact` is True.
 
     Raises
     ------
     ValueError
-        For shapes, dtypes or devices that do not fit, a block mask of other lengths, alpha outside 1 to 2, a head dimension
-        above 256, scores that overflow (Triton: their rows are NaN) or, for `exact`, are too large to be certified, a backend
-        that is unknown or does not fit, and if `check`, NaN or infinite numbers and lengths outside 0 to n.
+        If shapes, dtypes or devices do not match, or `block_mask` has other lengths than `q` and `k`.
+        If `alpha` is outside 1 to 2, or a head dimension is above 256.
+        If `backend` is unknown, or does not support the dtype or device.
+        If a score overflows (gather only; Triton returns NaN in that row), or `exact` is True and scores are too large to
+        certify.
+        If numbers are checked, and `q`, `k` or `v` has NaN or infinite entries or a length is outside 0 to n.
     NotImplementedError
-        On a device other than CPU and CUDA.
+        If the tensors are neither on a CPU nor on a CUDA device.
 
     Notes
     -----
-    On a GPU, a call waits for nothing, and can be captured into a CUDA graph, unless `certify`, `exact` or `check` asks for
-    numbers. Under torch.compile, the BlockMask, which checks itself, is built outside of the compiled function.
+    On a GPU, a call does not wait for the device and can be captured into a CUDA graph, unless `certify`, `exact` or `check` is
+    True. With ``torch.compile``, build the block mask outside the compiled function, because its constructor checks numbers.
 
     Examples
     --------
@@ -94,14 +99,20 @@ def block_sparse_entmax_attention(
     >>> from sparselib.kernels import BlockMask, block_sparse_entmax_attention
     >>> q = torch.randn(1, 2, 100, 16)
     >>> near = torch.eye(7, dtype=torch.bool).expand(1, 2, 7, 7)
-    >>> output, found = block_sparse_entmax_attention(q, q, q, BlockMask.from_dense(near, 16, 100), certify=True)
-    >>> output.shape, found.rows.shape, round(found.share, 3)
+    >>> mask = BlockMask.from_dense(near, block_size=16, length=100)
+    >>> output, certificate = block_sparse_entmax_attention(q, q, q, mask, certify=True)
+    >>> output.shape, certificate.rows.shape, round(certificate.share, 3)
     (torch.Size([1, 2, 100, 16]), torch.Size([1, 2, 100]), 0.143)
     """
     q, k, v = autocast(q, k, v)
     check_tensors(q, k, v)
     _check_block_mask(block_mask, q, k)
-    _check_rules(q, k, causal, lengths)
+    if (causal or lengths is not None) and q.shape[2] != k.shape[2]:
+        raise ValueError(
+            "`causal` and `lengths` must only be used with as many queries as keys, "
+            f"got {q.shape[2]} queries and {k.shape[2]} keys"
+        )
+    check_lengths(lengths, q)
     check_factors(alpha, scale)
     check_backend(backend, q)
     if not torch.compiler.is_compiling() and (q.device.type == "cpu" if check is None else check):
@@ -109,39 +120,39 @@ def block_sparse_entmax_attention(
     rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
     run = partial(attend, backend=backend, precise=certify or exact)
     if exact:
-        output, _, found = certificate.exact(run, q, k, v, block_mask, **rules)
-        return output, found
+        output, _, certificate = certificates.exact(run, q, k, v, block_mask, **rules)
+        return output, certificate
     output, tau = run(q, k, v, block_mask, **rules)
-    return (output, certificate.certify(q, k, tau, block_mask, **rules)) if certify else output
+    return (output, certificates.certify(q, k, tau, block_mask, **rules)) if certify else output
 
 
 def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> None:
+    """Check that a block mask matches the queries and keys in lengths, batch size, heads and device."""
     if block_mask is None:
         return
     if not isinstance(block_mask, BlockMask):
-        raise ValueError(f"block_mask: BlockMask expected, got {type(block_mask)}; BlockMask.from_flex converts")
+        raise ValueError(
+            f"`block_mask` must be a BlockMask, got {type(block_mask)}; convert it with BlockMask.from_flex"
+        )
     if block_mask.length != (q.shape[2], k.shape[2]):
-        fail_shapes("block_mask", block_mask.length, "the lengths of q and k", (q.shape[2], k.shape[2]))
-    for own, size in zip(block_mask.shape, q.shape[:2], strict=True):
-        if own not in (1, size):
-            fail_shapes("block_mask", block_mask.kv_indices.shape, "q", q.shape)
-    if block_mask.device != q.device:
-        shapes = f"{tuple(block_mask.kv_indices.shape)} and q {tuple(q.shape)}"
-        raise ValueError(f"block_mask: on {block_mask.device}, q: on {q.device}; shapes {shapes}")
-
-
-def _check_rules(q: Tensor, k: Tensor, causal: bool, lengths: Tensor | None) -> None:
-    if (causal or lengths is not None) and q.shape[2] != k.shape[2]:
-        fail_shapes("causal and lengths need as many queries as keys: k", k.shape, "q", q.shape)
-    check_lengths(lengths, q)
+        raise ValueError(
+            f"`block_mask` must have the lengths of `q` and `k`, {(q.shape[2], k.shape[2])}, got {block_mask.length}"
+        )
+    for mask_size, size in zip(block_mask.shape, q.shape[:2], strict=True):
+        if mask_size not in (1, size):
+            raise ValueError(
+                f"`block_mask` must have the batch size and heads of `q`, {tuple(q.shape[:2])}, or 1, "
+                f"got {block_mask.shape}"
+            )
+    check_same_device("block_mask", block_mask.device, q)
 
 
 def _check_numbers(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -> None:
-    """What needs a look at values, and on a GPU a wait for them."""
+    """Check the values of the arguments, for which a GPU must finish its work first."""
     name = first_not_finite(q=q, k=k, v=v)
     if name is not None:
-        raise ValueError(f"{name} of shape {tuple({'q': q, 'k': k, 'v': v}[name].shape)}: NaN or infinite entries")
-    if lengths is not None and ((lengths < 0) | (lengths > q.shape[2])).any():
         raise ValueError(
-            f"lengths: {lengths.tolist()} of shape {tuple(lengths.shape)}, outside 0 to n of q {tuple(q.shape)}"
+            f"`{name}` must be finite, got NaN or infinite entries; replace them, or skip this check with check=False"
         )
+    if lengths is not None and ((lengths < 0) | (lengths > q.shape[2])).any():
+        raise ValueError(f"`lengths` must be from 0 to {q.shape[2]}, the tokens of `q`, got {lengths.tolist()}")

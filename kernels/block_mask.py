@@ -1,4 +1,4 @@
-"""Which blocks of keys each block of queries visits, in FlexAttention's format of counts and indices."""
+"""Block masks in FlexAttention's format: counts and indices of the key blocks that each query block visits."""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -8,35 +8,44 @@ from torch import Tensor
 from torch.nn.attention import flex_attention
 
 from . import flex
-from .checks import fail_shapes, pair
-from .lists import concatenated
+from .checks import check_integers, pair
+from .lists import concatenated, within_count
 
 
 @dataclass(frozen=True, eq=False)
 class BlockMask:
-    """Blocks of keys visited by each block of queries, per batch entry and head; every token of a visited block is seen.
+    """Key blocks that each query block visits, per batch entry and head; a query attends to all tokens of a visited block.
 
-    The first ``kv_num_blocks[b, h, i]`` entries of ``kv_indices[b, h, i]`` are the blocks of keys that the i-th block of
-    queries visits; what follows them is ignored. Like in FlexAttention, blocks may be listed apart as *full*. Here that changes
-    nothing: causality and lengths are arguments of the attention, and apply to both kinds.
+    The first ``kv_num_blocks[b, h, i]`` entries of ``kv_indices[b, h, i]`` are the key blocks that query block i visits. Later
+    entries are ignored. As in FlexAttention, blocks can be listed separately as *full*. Here both lists mean the same, because
+    causality and lengths are arguments of the attention and apply to all blocks.
 
-    Attributes
+    Parameters
     ----------
     kv_num_blocks : int32 or int64 Tensor ``[B, H, Q_blocks]``
-        B and H may be 1, for all batch entries or heads.
-    kv_indices : Tensor of the same dtype ``[B, H, Q_blocks, KV_blocks]``
-    block_size : tuple of int
+        Number of key blocks of each query block. B and H may be 1, for all batch entries or heads.
+    kv_indices : Tensor ``[B, H, Q_blocks, KV_blocks]``
+        Key blocks, in the dtype of `kv_num_blocks`. Rows may be shorter than the number of key blocks.
+    block_size : int or tuple of int
         Queries and keys per block.
-    length : tuple of int
-        Number of queries and of keys: they need not be multiples of the block.
+    length : int or tuple of int
+        Number of queries and of keys. They need not be multiples of the block size.
     full_kv_num_blocks, full_kv_indices : Tensor, optional
-        As the first two; no block may be listed in both.
+        A second list of the same form. No block may be in both.
 
     Raises
     ------
     ValueError
-        For wrong shapes, dtypes or devices, counts beyond the row, indices out of range, or a block listed twice.
+        If a shape, dtype or device does not match, a count exceeds its row, an index is out of range, or a row lists a block
+        twice.
 
+    Notes
+    -----
+    The constructor checks the numbers in the lists. On a GPU, it waits for the device once.
+
+    Examples
+    --------
+    >>> import torch
     >>> counts, indices = torch.tensor([[[1, 2]]]), torch.tensor([[[[0, 0], [0, 1]]]])
     >>> BlockMask(counts, indices, block_size=8, length=16).to_dense()[0, 0].int()
     tensor([[1, 0],
@@ -54,111 +63,142 @@ class BlockMask:
         object.__setattr__(self, "block_size", pair("block_size", self.block_size))
         object.__setattr__(self, "length", pair("length", self.length))
         if (self.full_kv_num_blocks is None) != (self.full_kv_indices is None):
-            raise ValueError("full_kv_num_blocks and full_kv_indices: give both or neither")
+            raise ValueError("`full_kv_num_blocks` and `full_kv_indices` must be given together, got only one of them")
         self._check_list("kv_num_blocks", self.kv_num_blocks, "kv_indices", self.kv_indices)
         if self.full_kv_indices is not None:
             self._check_list("full_kv_num_blocks", self.full_kv_num_blocks, "full_kv_indices", self.full_kv_indices)
-            if self.full_kv_indices.shape[:3] != self.kv_indices.shape[:3]:
-                fail_shapes("full_kv_indices", self.full_kv_indices.shape, "kv_indices", self.kv_indices.shape)
+            shape, full_shape = tuple(self.kv_indices.shape), tuple(self.full_kv_indices.shape)
+            if full_shape[:3] != shape[:3]:
+                raise ValueError(
+                    f"`full_kv_indices` must match `kv_indices` of shape {shape} in its first three dimensions, "
+                    f"got shape {full_shape}"
+                )
             if self.full_kv_indices.device != self.kv_indices.device:
                 raise ValueError(
-                    f"full_kv_indices: {self.full_kv_indices.device}, kv_indices: {self.kv_indices.device}"
+                    f"`full_kv_indices` must be on the device of `kv_indices` ({self.kv_indices.device}), "
+                    f"got {self.full_kv_indices.device}"
                 )
         self._check_numbers()
 
     def _check_list(self, counts_name: str, counts: Tensor, indices_name: str, indices: Tensor) -> None:
-        for name, tensor in ((counts_name, counts), (indices_name, indices)):
-            if not isinstance(tensor, Tensor) or tensor.dtype not in (torch.int32, torch.int64):
-                raise ValueError(
-                    f"{name}: int32 or int64 tensor expected, got {getattr(tensor, 'dtype', type(tensor))}"
-                )
+        """Check the dtypes, devices and shapes of one list."""
+        check_integers(counts_name, counts)
+        check_integers(indices_name, indices)
         if counts.dtype != indices.dtype or counts.device != indices.device:
             raise ValueError(
-                f"{counts_name} and {indices_name}: {counts.dtype} on {counts.device}, {indices.dtype} on {indices.device}"
+                f"`{counts_name}` and `{indices_name}` must have one dtype and device, got {counts.dtype} on {counts.device} "
+                f"and {indices.dtype} on {indices.device}"
             )
         q_blocks, kv_blocks = self.blocks
         if indices.ndim != 4 or indices.shape[2] != q_blocks or indices.shape[3] > kv_blocks:
-            fail_shapes(indices_name, indices.shape, "blocks [B, H, Q_blocks, KV_blocks]", ("B", "H", *self.blocks))
+            raise ValueError(
+                f"`{indices_name}` must have shape (B, H, {q_blocks}, at most {kv_blocks}) for `length` {self.length} and "
+                f"`block_size` {self.block_size}, got {tuple(indices.shape)}"
+            )
         if counts.shape != indices.shape[:3]:
-            fail_shapes(counts_name, counts.shape, indices_name, indices.shape)
+            raise ValueError(
+                f"`{counts_name}` must have the first three dimensions of `{indices_name}`, {tuple(indices.shape[:3])}, "
+                f"got shape {tuple(counts.shape)}"
+            )
 
     def _check_numbers(self) -> None:
-        """Counts, indices and repeated blocks, with one wait for a GPU: what is wrong is looked for once something is."""
-        wrong = [x for listed in self.lists() for x in self._wrong(*listed)] + self._repeated()
-        if not torch.stack([x.any() for x in wrong]).any():
+        """Check counts, indices and repeated blocks; a valid mask makes a GPU wait only once."""
+        checks = [x for listed in self.lists() for x in self._out_of_range(*listed)] + self._repeated()
+        if not torch.stack([x.any() for x in checks]).any():
             return
         for kind, (counts, indices) in zip(("", "full_"), self.lists(), strict=False):
-            beyond, outside = self._wrong(counts, indices)
-            if beyond.any():
+            invalid_counts, invalid_indices = self._out_of_range(counts, indices)
+            if invalid_counts.any():
                 raise ValueError(
-                    f"{kind}kv_num_blocks: counts from {counts.min()} to {counts.max()} of shape {tuple(counts.shape)}, "
-                    f"but {kind}kv_indices of shape {tuple(indices.shape)} has rows of {indices.shape[3]}"
+                    f"`{kind}kv_num_blocks` must be from 0 to {indices.shape[3]}, the row length of `{kind}kv_indices`, "
+                    f"got counts from {counts.min()} to {counts.max()}"
                 )
-            if outside.any():
-                first = _seen_once(counts, indices)[1][outside][0]
-                raise ValueError(
-                    f"{kind}kv_indices: index {first} is out of range for {self.blocks[1]} blocks of keys; "
-                    f"shapes {tuple(indices.shape)} and {self.blocks}"
-                )
-        shapes = [tuple(x.shape) for x in (self.kv_indices, self.full_kv_indices) if x is not None]
-        raise ValueError(f"kv_indices: a block is listed twice in a row; shapes {shapes}, blocks {self.blocks}")
+            if invalid_indices.any():
+                index = _without_copies(counts, indices)[1][invalid_indices][0]
+                raise ValueError(f"`{kind}kv_indices` must be from 0 to {self.blocks[1] - 1}, got index {index}")
+        raise ValueError(
+            "`kv_indices` must list each block at most once per row, together with `full_kv_indices`, got a block twice"
+        )
 
-    def _wrong(self, counts: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """True where a count is beyond its row, and where a listed index is no block."""
-        beyond = (counts < 0) | (counts > indices.shape[3])
-        counts, indices = _seen_once(counts, indices)
-        return beyond, _within_count(counts, indices) & ((indices < 0) | (indices >= self.blocks[1]))
+    def _out_of_range(self, counts: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """Return where a count exceeds its row, and where a listed index is not a block."""
+        invalid_counts = (counts < 0) | (counts > indices.shape[3])
+        counts, indices = _without_copies(counts, indices)
+        return invalid_counts, within_count(counts, indices) & ((indices < 0) | (indices >= self.blocks[1]))
 
     def _repeated(self) -> list[Tensor]:
-        """True where a block follows itself in a sorted list: visits of every pair of blocks would be larger than the lists."""
-        lists = [_seen_once(*listed) for listed in self.lists()]
+        """Return where a block follows itself in a sorted row.
+
+        Sorting needs memory for the lists only; counting visits would need memory for every pair of blocks.
+        """
+        lists = [_without_copies(*listed) for listed in self.lists()]
         if self.full_kv_indices is not None:
             lists.append(concatenated(self.lists()))
-        listed = [(indices, _within_count(counts, indices)) for counts, indices in lists]
+        listed = [(indices, within_count(counts, indices)) for counts, indices in lists]
         ordered = [torch.where(within, indices, self.blocks[1]).sort(-1).values for indices, within in listed]
         return [(x[..., 1:] == x[..., :-1]) & (x[..., 1:] < self.blocks[1]) for x in ordered]
 
-    def _visits(self) -> Tensor:
-        """How often each block is listed: ``[B, H, Q_blocks, KV_blocks]`` of int8."""
-        visits = torch.zeros(*self.shape, *self.blocks, dtype=torch.int8, device=self.device)
-        for counts, indices in self.lists():
-            listed = _within_count(counts, indices)
-            visits.scatter_add_(-1, torch.where(listed, indices, 0).long(), listed.to(torch.int8))
-        return visits
-
     def lists(self) -> list[tuple[Tensor, Tensor]]:
-        """Counts ``[B, H, Q_blocks]`` and indices ``[B, H, Q_blocks, *]`` of the blocks; of the full ones too, if given."""
+        """Return the list of blocks and, if given, the list of full blocks.
+
+        Returns
+        -------
+        list of tuple of Tensor
+            Counts ``[B, H, Q_blocks]`` and indices ``[B, H, Q_blocks, *]`` of one or two lists.
+        """
         partial = [(self.kv_num_blocks, self.kv_indices)]
         return partial if self.full_kv_indices is None else [*partial, (self.full_kv_num_blocks, self.full_kv_indices)]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """B and H, each possibly 1."""
+        """Batch size B and heads H of the lists, each possibly 1."""
         return tuple(self.kv_num_blocks.shape[:2])
 
     @property
     def blocks(self) -> tuple[int, int]:
-        """Number of blocks of queries and of keys, the last of them possibly ragged."""
+        """Number of query blocks and key blocks. The last block may be shorter."""
         return tuple(-(-n // size) for n, size in zip(self.length, self.block_size, strict=True))
 
     @property
     def device(self) -> torch.device:
+        """Device of the lists."""
         return self.kv_num_blocks.device
 
     @property
     def density(self) -> float:
-        """Share of all pairs of blocks that is visited; 0 for a mask without any pair."""
+        """Share of all block pairs that are visited; 0 for a mask without pairs."""
         visited = sum(int(counts.sum()) for counts, _ in self.lists())
         return visited / max(1, self.kv_num_blocks.numel() * self.blocks[1])
 
     def to(self, device: torch.device | str) -> Self:
-        """The same mask on another device."""
-        own = (getattr(self, field.name) for field in fields(self))
-        return self.unchecked(*(x.to(device) if isinstance(x, Tensor) else x for x in own))
+        """Return the mask on another device.
+
+        Parameters
+        ----------
+        device : torch.device or str
+            Target device.
+
+        Returns
+        -------
+        BlockMask
+            The same blocks, with tensors on `device`.
+        """
+        values = (getattr(self, field.name) for field in fields(self))
+        return self.unchecked(*(x.to(device) if isinstance(x, Tensor) else x for x in values))
 
     def to_dense(self) -> Tensor:
-        """``Bool[B, H, Q_blocks, KV_blocks]``, True where a block is visited."""
-        return self._visits() > 0
+        """Return the mask as a boolean tensor.
+
+        Returns
+        -------
+        Bool Tensor ``[B, H, Q_blocks, KV_blocks]``
+            True where a block is visited.
+        """
+        visits = torch.zeros(*self.shape, *self.blocks, dtype=torch.int8, device=self.device)
+        for counts, indices in self.lists():
+            listed = within_count(counts, indices)
+            visits.scatter_add_(-1, torch.where(listed, indices, 0).long(), listed.to(torch.int8))
+        return visits > 0
 
     @classmethod
     def unchecked(
@@ -170,37 +210,69 @@ class BlockMask:
         full_kv_num_blocks: Tensor | None = None,
         full_kv_indices: Tensor | None = None,
     ) -> Self:
-        """The mask of these attributes without a look at them, for which a GPU would be waited for.
+        """Return a mask without checking its lists, so that a GPU need not wait.
 
-        For lists that are right by construction: an index out of range reads foreign memory, a block listed twice counts
-        twice.
+        Use it only for lists that are valid by construction. An index out of range reads memory outside the tensors, and a
+        block listed twice counts twice.
+
+        Parameters
+        ----------
+        kv_num_blocks, kv_indices : Tensor ``[B, H, Q_blocks]``, ``[B, H, Q_blocks, KV_blocks]``
+            Counts and indices, as for the class.
+        block_size, length : tuple of int
+            For queries and for keys; one integer is not accepted here.
+        full_kv_num_blocks, full_kv_indices : Tensor, optional
+            A second list.
+
+        Returns
+        -------
+        BlockMask
+            The mask of these lists.
         """
         mask = object.__new__(cls)
-        given = (kv_num_blocks, kv_indices, block_size, length, full_kv_num_blocks, full_kv_indices)
-        for field, value in zip(fields(cls), given, strict=True):
+        values = (kv_num_blocks, kv_indices, block_size, length, full_kv_num_blocks, full_kv_indices)
+        for field, value in zip(fields(cls), values, strict=True):
             object.__setattr__(mask, field.name, value)
         return mask
 
     @classmethod
     def from_dense(cls, dense: Tensor, block_size: int | tuple[int, int], length: int | tuple[int, int]) -> Self:
-        """The mask of ``dense``, ``Bool[B, H, Q_blocks, KV_blocks]``; indices ascend, in rows as wide as the longest.
+        """Return the mask of a boolean tensor.
+
+        Parameters
+        ----------
+        dense : Bool Tensor ``[B, H, Q_blocks, KV_blocks]``
+            True where a block is visited.
+        block_size, length : int or tuple of int
+            As for the class.
+
+        Returns
+        -------
+        BlockMask
+            Indices ascend, in rows as wide as the longest list.
 
         Raises
         ------
         ValueError
-            If `dense` is not boolean, or its blocks are not those of `length` and `block_size`.
+            If `dense` is not boolean, or its shape does not match `length` and `block_size`.
 
         Examples
         --------
+        >>> import torch
         >>> BlockMask.from_dense(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4), 16, 50).density
         0.25
         """
         if dense.dtype != torch.bool or dense.ndim != 4:
-            raise ValueError(f"dense: Bool[B, H, Q_blocks, KV_blocks] expected, got {dense.dtype} {tuple(dense.shape)}")
+            raise ValueError(
+                f"`dense` must be a boolean tensor [B, H, Q_blocks, KV_blocks], got {dense.dtype} of shape {tuple(dense.shape)}"
+            )
         block_size, length = pair("block_size", block_size), pair("length", length)
         blocks = tuple(-(-n // size) for n, size in zip(length, block_size, strict=True))
         if dense.shape[2:] != blocks:
-            fail_shapes("dense", dense.shape, f"blocks of {block_size} in lengths {length}", ("B", "H", *blocks))
+            raise ValueError(
+                f"`dense` must have shape (B, H, {blocks[0]}, {blocks[1]}) for `length` {length} and "
+                f"`block_size` {block_size}, got {tuple(dense.shape)}"
+            )
         counts = dense.sum(-1, dtype=torch.int32)
         indices = (~dense).to(torch.uint8).argsort(dim=-1, stable=True).to(torch.int32)
         longest = int(counts.max()) if counts.numel() else 0
@@ -208,23 +280,38 @@ class BlockMask:
 
     @classmethod
     def from_flex(cls, mask: flex_attention.BlockMask, *, drop_mask_mod: bool = False) -> Self:
-        """The blocks of a FlexAttention mask.
+        """Return the blocks of a FlexAttention mask.
 
         Parameters
         ----------
+        mask : torch.nn.attention.flex_attention.BlockMask
+            Any FlexAttention mask.
         drop_mask_mod : bool
-            Partial blocks are taken whole, and the rule within them has to be given to the attention as `causal` or `lengths`.
+            Whether to visit partial blocks whole and ignore their ``mask_mod``. Pass that rule to the attention as `causal` or
+            `lengths`.
+
+        Returns
+        -------
+        BlockMask
+            A mask that shares the lists of `mask`.
 
         Raises
         ------
         ValueError
-            If there are partial blocks with a rule of their own, a ``mask_mod``, and it is not to be dropped.
+            If `mask` has partial blocks with a ``mask_mod``, and `drop_mask_mod` is False.
+
+        Examples
+        --------
+        >>> import torch
+        >>> mask = BlockMask.from_dense(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4), 16, 50)
+        >>> BlockMask.from_flex(mask.to_flex()).length
+        (50, 50)
         """
-        ruled = not drop_mask_mod and mask.mask_mod is not flex_attention.noop_mask
-        if ruled and mask.kv_num_blocks.any():
+        has_rule = not drop_mask_mod and mask.mask_mod is not flex_attention.noop_mask
+        if has_rule and mask.kv_num_blocks.any():
             raise ValueError(
-                "mask: its partial blocks follow a mask_mod, which BlockMask has no place for; "
-                "drop_mask_mod=True takes them whole, and causal or lengths of the attention may stand for the rule"
+                "`mask` must not have partial blocks with a mask_mod, which BlockMask cannot store; pass drop_mask_mod=True to "
+                "visit them whole, and `causal` or `lengths` to the attention instead of the mask_mod"
             )
         return cls(
             mask.kv_num_blocks,
@@ -236,21 +323,23 @@ class BlockMask:
         )
 
     def to_flex(self) -> flex_attention.BlockMask:
-        """FlexAttention's mask of the same blocks, all of them *full*, as every token of a listed block is seen.
+        """Return a FlexAttention mask of the same blocks, all listed as *full*.
 
-        Its ``mask_mod`` looks the block of a pair of tokens up, for uncompiled FlexAttention, which reads no list; the compiled
-        one does not call it for full blocks. On another device the mask has to be made there, of ``mask.to(device)``.
+        Returns
+        -------
+        torch.nn.attention.flex_attention.BlockMask
+            A mask on the device of this one. For another device, call ``mask.to(device).to_flex()``.
+
+        Notes
+        -----
+        Uncompiled FlexAttention does not read the lists, so the returned ``mask_mod`` looks up the block of each pair. Compiled
+        FlexAttention does not call it for full blocks.
         """
         return flex.of_full_blocks(*concatenated(self.lists()), self.to_dense(), self.block_size, self.length)
 
 
-def _within_count(counts: Tensor, indices: Tensor) -> Tensor:
-    """True where an entry of ``indices [..., W]`` counts, by ``counts [...]``."""
-    return torch.arange(indices.shape[-1], device=indices.device) < counts[..., None]
-
-
-def _seen_once(counts: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows that are one list expanded (stride 0) as one row with the largest of their counts, so as to check it only once."""
+def _without_copies(counts: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """Replace an expanded list (stride 0) by one row with the largest count, so that it is checked only once."""
     for dim in range(3):
         if indices.stride(dim) == 0 and indices.shape[dim] > 1:
             counts, indices = counts.amax(dim, keepdim=True), indices.narrow(dim, 0, 1)

@@ -1,12 +1,12 @@
-"""Certified exactness: which rows of a block-sparse attention provably equal full entmax attention.
+"""Certificates: which rows of a block-sparse attention provably equal full entmax attention.
 
-The threshold over some of the keys is never above the threshold over all: a key that joins can only raise it. So a block that
-was skipped, and whose largest possible score is at most the threshold found without it, holds no edge. Where that is true of
-every skipped block, the threshold and all weights of the row are those of full attention. Softmax (alpha = 1) has no zero
-weights: there a row is certified only if no block was skipped.
+An additional key can only raise the threshold, so the threshold over some keys is never above the threshold over all keys. If
+the largest possible score of a skipped block is at most the threshold computed without it, the block contains no edge. If that
+holds for every skipped block, the row has the threshold and the weights of full attention. Softmax (alpha = 1) has no zero
+weights, so it certifies only rows without a skipped block.
 
-All of this is up to rounding, and weights follow from differences of scores: where single precision has no digits left for
-these, among very large scores, no row is certified.
+The certificates account for rounding. Weights depend on differences of scores. Among very large scores, single precision cannot
+resolve these differences, and no row is certified.
 """
 
 from collections.abc import Callable
@@ -16,39 +16,41 @@ import torch
 from torch import Tensor
 
 from .block_mask import BlockMask
-from .checks import fail_shapes
 from .pairs import BlockPairs
 
-#: Block size of a search that begins without a mask.
+#: Block size of a search without an initial mask.
 BLOCK = 64
 
-#: ``(q, k, v, block_mask, *, alpha, scale, causal, lengths) -> (output [B, H, Q, E], tau [B, H, Q])``
+#: Function ``(q, k, v, block_mask, *, alpha, scale, causal, lengths) -> (output [B, H, Q, E], tau [B, H, Q])``.
 Attend = Callable[..., tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is known of the rows of a block-sparse attention.
+    """Rows of a block-sparse attention that provably equal full entmax attention.
 
     Attributes
     ----------
     rows : Bool Tensor ``[B, H, Q]``
-        True where the weights provably are those of full entmax attention; the output then is too, to rounding: no score of
-        the row is off by more than 1/64. In float32 that holds while the lengths of query and key, times the scale, make at
-        most 3,640 at D = 64 (``2 ** 18 / (D + 8)``). False is no proof of the contrary. Rows that may see no key, and are 0,
-        are True.
+        True where the weights provably equal those of full entmax attention. The output is then equal up to rounding, because
+        no score of the row has an error above 1/64. In float32, that requires ``|q| * |k| * scale`` of at most ``2 ** 18 / (D +
+        8)``, which is 3,640 at D = 64. False does not prove the contrary. Rows without an allowed key are True; their output is
+        0.
     block_mask : BlockMask, optional
-        The blocks that were visited; None if all.
+        The visited blocks; None if all blocks were visited.
     share : float
-        How many of the blocks that hold an allowed pair, by causality and lengths, were visited; 1 if there are none.
+        Visited share of the blocks with a pair that causality and lengths allow; 1 if there are no such blocks.
     rounds : int
-        How often blocks were added to those given.
+        Number of times that blocks were added to the given ones.
 
+    Examples
+    --------
+    >>> import torch
     >>> from sparselib.kernels import BlockMask, block_sparse_entmax_attention
     >>> q, k, v = torch.randn(3, 1, 2, 32, 16).unbind(0)
-    >>> every = BlockMask.from_dense(torch.ones(1, 2, 4, 4, dtype=torch.bool), block_size=8, length=32)
-    >>> output, found = block_sparse_entmax_attention(q, k, v, every, certify=True)
-    >>> found.rows.all(), found.share, found.rounds
+    >>> mask = BlockMask.from_dense(torch.ones(1, 2, 4, 4, dtype=torch.bool), block_size=8, length=32)
+    >>> output, certificate = block_sparse_entmax_attention(q, k, v, mask, certify=True)
+    >>> certificate.rows.all(), certificate.share, certificate.rounds
     (tensor(True), 1.0, 0)
     """
 
@@ -69,23 +71,37 @@ def certify(
     causal: bool = False,
     lengths: Tensor | None = None,
 ) -> Certificate:
-    """Which rows of an attention over the blocks of `block_mask` are those of full entmax attention.
+    """Certify the rows of an attention over the blocks of a mask.
 
     Parameters
     ----------
+    q, k : Tensor ``[B, H, Q, D]``, ``[B, G, K, D]``
+        Queries and keys, as for :func:`sparselib.kernels.block_sparse_entmax_attention`.
     tau : Tensor ``[B, H, Q]``
-        The thresholds that the attention found, infinite for rows without keys, from scores computed in float32 or better.
+        The attention's thresholds, infinite for rows without keys, from scores computed in float32 or better.
+    block_mask : BlockMask, optional
+        The visited blocks; None if all blocks were visited.
+    alpha, scale, causal, lengths
+        As for the attention.
 
-    The other arguments are those of the attention: :func:`sparselib.kernels.block_sparse_entmax_attention`. Time is that of
-    three products per query, block of keys and dimension, and memory linear in the number of queries.
+    Returns
+    -------
+    Certificate
+        With `block_mask` and 0 rounds.
 
     Raises
     ------
     ValueError
-        If `tau` or `block_mask` does not fit q and k.
+        If `tau` or `block_mask` does not match `q` and `k`.
+
+    Notes
+    -----
+    The time is three products per query, key block and dimension. The memory is linear in the number of queries.
     """
     if tau.shape != q.shape[:3]:
-        fail_shapes("tau", tau.shape, "q", q.shape)
+        raise ValueError(
+            f"`tau` must have shape {tuple(q.shape[:3])}, a threshold for each query, got {tuple(tau.shape)}"
+        )
     if _without_pairs(q, k):
         return Certificate(torch.ones_like(tau, dtype=torch.bool), block_mask, 1.0, 0)
     mask = _blocks(q, k, visited=True) if block_mask is None else block_mask
@@ -95,7 +111,7 @@ def certify(
         rows = pairs.resolved(visited)
         if block_mask is None:
             return Certificate(pairs.by_query(rows), None, 1.0, 0)
-        rows = rows & pairs.certified(pairs.everything, tau, visited)[0]
+        rows = rows & pairs.certified(pairs.all_blocks, tau, visited)[0]
         return Certificate(pairs.by_query(rows), block_mask, pairs.share(visited), 0)
 
 
@@ -111,31 +127,40 @@ def exact(
     causal: bool = False,
     lengths: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Certificate]:
-    """Full entmax attention, visiting as few blocks as the bounds allow: blocks are added until every row is certified.
-
-    A block of queries adds the blocks of keys that fail the bound, those with the largest possible scores first, and at most
-    as many as it visits already: each round raises the threshold, and so spares blocks that seemed to be needed. Only blocks
-    of queries with an uncertified row are computed again; the last pass is over all of them, and it alone is differentiated.
+    """Compute full entmax attention over as few blocks as the bounds allow.
 
     Parameters
     ----------
     attend : callable
-        The attention: its arguments are those that follow, and it returns output and tau.
+        The attention. It takes the following arguments and returns output and tau.
+    q, k, v : Tensor ``[B, H, Q, D]``, ``[B, G, K, D]``, ``[B, G, K, E]``
+        As for the attention.
     block_mask : BlockMask, optional
-        Where to begin. Without it, with no block at all, in blocks of 64: the first block that is visited is the one that the
-        bounds promise most of. (With alpha = 1, all blocks are visited at once: none can be spared.)
+        Blocks to visit first. By default, the search starts with no blocks, in blocks of 64, and first visits the block with
+        the largest possible score.
+    alpha, scale, causal, lengths
+        As for the attention. With ``alpha = 1``, all blocks are visited at once, because none can be skipped.
 
     Returns
     -------
-    output ``[B, H, Q, E]``, tau ``[B, H, Q]``
-        Those of the last pass, with its gradients.
-    Certificate
-        All of its rows are True.
+    output : Tensor ``[B, H, Q, E]``
+        Output of the last pass, with its gradients.
+    tau : Tensor ``[B, H, Q]``
+        Thresholds of the last pass.
+    certificate : Certificate
+        A certificate whose rows are all True.
 
     Raises
     ------
     ValueError
-        If scores are too large for the dtype to certify a row at all.
+        If scores are too large to certify a row in the dtype.
+
+    Notes
+    -----
+    Blocks are added until every row is certified. In each round, a query block adds the key blocks that fail the bound, largest
+    possible scores first, and at most as many as it already visits. Each round raises the threshold, and so rules out blocks
+    that failed the bound before. Only query blocks with an uncertified row are computed again. The last pass computes all query
+    blocks, and only this pass is differentiated.
     """
     rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
     if _without_pairs(q, k):
@@ -151,7 +176,7 @@ def exact(
     while True:
         output, tau = attend(q, k, v, mask, **rules)
         visited = pairs.visited(mask)
-        rows, excess = pairs.certified(pairs.everything, tau, visited)
+        rows, excess = pairs.certified(pairs.all_blocks, tau, visited)
         if rows.all():
             return output, tau, _complete_certificate(pairs, visited, mask, rounds)
         with torch.no_grad():
@@ -160,24 +185,24 @@ def exact(
 
 
 def _without_pairs(q: Tensor, k: Tensor) -> bool:
-    """Whether there is no query or no key: every row, if there are any, is 0 then."""
+    """Return whether there is no query or no key, so that every row is 0."""
     return 0 in (*q.shape[:3], k.shape[2])
 
 
 def _blocks(q: Tensor, k: Tensor, *, visited: bool) -> BlockMask:
-    """All blocks, or none."""
+    """Return a mask of all blocks or of no block."""
     length = (q.shape[2], k.shape[2])
     blocks = torch.full((1, 1, *(-(-n // BLOCK) for n in length)), visited, device=q.device)
     return BlockMask.from_dense(blocks, BLOCK, length)
 
 
 def _complete_certificate(pairs: BlockPairs, visited: Tensor, mask: BlockMask | None, rounds: int) -> Certificate:
-    """That of rows which no skipped block can hold an edge of; refused where scores are too large to say so."""
+    """Return a certificate with all rows True, or raise if scores are too large to resolve."""
     rows = pairs.resolved(visited)
     if not rows.all():
         raise ValueError(
-            f"q, k: exact attention in {pairs.dtype} needs scores below {pairs.largest_score():.3g} (length of a query times "
-            "length of a key times scale), and these are larger; float64 resolves larger ones"
+            f"`q` and `k` must have scores |q| |k| scale below {pairs.largest_score():.3g} for exact attention in "
+            f"{pairs.dtype}, got larger ones; use float64, which resolves larger scores"
         )
     return Certificate(pairs.by_query(rows), mask, pairs.share(visited) if mask else 1.0, rounds)
 
@@ -185,22 +210,22 @@ def _complete_certificate(pairs: BlockPairs, visited: Tensor, mask: BlockMask | 
 def _complete(
     visited: Tensor, rows: Tensor, excess: Tensor, pairs: BlockPairs, thresholds: Callable[[BlockMask], Tensor]
 ) -> int:
-    """Add blocks to ``visited [R, N]``, in place, until every row is certified; the number of rounds.
+    """Add blocks to ``visited [R, N]`` in place until every row is certified, and return the number of rounds.
 
-    ``rows`` and ``excess`` are what :meth:`BlockPairs.certified` says of `visited`.
+    ``rows`` and ``excess`` are the results of :meth:`BlockPairs.certified` for `visited`.
     """
-    rounds, pending = 0, pairs.everything
-    while (doubtful := ~rows.all(-1)).any():
-        pending, excess = pending[doubtful], excess[doubtful]
+    rounds, pending = 0, pairs.all_blocks
+    while (uncertified := ~rows.all(-1)).any():
+        pending, excess = pending[uncertified], excess[uncertified]
         visited[pending] = _grown(visited[pending], excess)
-        # The blocks of queries that are done need no further pass.
-        partly = torch.zeros_like(visited).index_copy_(0, pending, visited[pending])
-        rows, excess = pairs.certified(pending, thresholds(pairs.block_mask(partly)), visited)
+        # Query blocks that are already certified need no further pass.
+        visited_by_pending = torch.zeros_like(visited).index_copy_(0, pending, visited[pending])
+        rows, excess = pairs.certified(pending, thresholds(pairs.block_mask(visited_by_pending)), visited)
         rounds += 1
     return rounds
 
 
 def _grown(visited: Tensor, excess: Tensor) -> Tensor:
-    """``visited [S, N]`` and the blocks of the largest ``excess [S, N]``: at most as many as were visited, and one at least."""
-    place = excess.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
-    return visited | ((excess > -torch.inf) & (place < visited.sum(-1, keepdim=True).clamp_min(1)))
+    """Add the blocks with the largest ``excess [S, N]`` to ``visited [S, N]``, at most as many again, but at least one."""
+    rank = excess.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+    return visited | ((excess > -torch.inf) & (rank < visited.sum(-1, keepdim=True).clamp_min(1)))

@@ -1,8 +1,7 @@
-"""Complaints about arguments: all of them name the argument and both shapes."""
+"""Argument checks that the public functions share; each error message starts with the argument's name."""
 
 import math
 from collections.abc import Sequence
-from typing import NoReturn
 
 import torch
 from torch import Tensor
@@ -14,23 +13,19 @@ DEVICES = ("cpu", "cuda")
 MOST_DIMENSIONS = 256
 
 
-def fail_shapes(name: str, shape: Sequence, other: str, other_shape: Sequence) -> NoReturn:
-    """Refuse two shapes that do not fit.
-
-    Raises
-    ------
-    ValueError
-        Always.
-    """
-    raise ValueError(f"{name} of shape {_spelt(shape)} does not fit {other} of shape {_spelt(other_shape)}")
-
-
-def _spelt(shape: Sequence) -> str:
-    return f"({', '.join(map(str, shape))})"
-
-
 def first_not_finite(**tensors: Tensor) -> str | None:
-    """The name of the first of some tensors of one dtype that has a NaN or infinite entry; a GPU is waited for once."""
+    """Return the name of the first tensor with a NaN or infinite entry.
+
+    Parameters
+    ----------
+    **tensors : Tensor
+        Tensors of one dtype and device, by argument name. On a GPU, the function waits for the device once.
+
+    Returns
+    -------
+    str or None
+        The argument's name; None if all entries are finite.
+    """
     named = {name: x.detach() for name, x in tensors.items() if x.numel()}
     if not named:
         return None
@@ -42,21 +37,44 @@ def first_not_finite(**tensors: Tensor) -> str | None:
 
 
 def pair(name: str, value: int | Sequence[int]) -> tuple[int, int]:
-    """`value` for queries and for keys: two positive integers.
+    """Return one value for queries and one for keys.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the error message.
+    value : int or two ints
+        Positive; one integer stands for both.
+
+    Returns
+    -------
+    tuple of int
+        Two positive integers.
 
     Raises
     ------
     ValueError
-        If it is neither an integer nor two, or below 1.
+        If `value` is neither an integer nor two, or is below 1.
     """
     both = (value, value) if isinstance(value, int) else tuple(value)
     if len(both) != 2 or not all(isinstance(x, int) and x >= 1 for x in both):
-        raise ValueError(f"{name}: a positive integer or two (queries, keys) expected, got {value}")
+        raise ValueError(f"`{name}` must be a positive integer or two of them (queries, keys), got {value}")
     return both
 
 
 def autocast(*tensors: Tensor) -> list[Tensor]:
-    """In the dtype of the ``torch.autocast`` of their device, if there is one; float64 stays, as in PyTorch's operators."""
+    """Cast tensors to the dtype of ``torch.autocast`` where it is enabled on their device.
+
+    Parameters
+    ----------
+    *tensors : Tensor
+        Float64 tensors stay as they are, as in PyTorch's own operators.
+
+    Returns
+    -------
+    list of Tensor
+        The tensors in the order of the arguments.
+    """
     return [
         x.to(torch.get_autocast_dtype(x.device.type))
         if x.device.type in DEVICES and torch.is_autocast_enabled(x.device.type) and x.dtype in DTYPES[:3]
@@ -66,53 +84,151 @@ def autocast(*tensors: Tensor) -> list[Tensor]:
 
 
 def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Refuse queries, keys and values whose shapes, dtypes or devices do not fit."""
+    """Check that queries, keys and values match in shape, dtype and device.
+
+    Parameters
+    ----------
+    q, k, v : Tensor ``[B, H, Q, D]``, ``[B, G, K, D]``, ``[B, G, K, E]``
+        Queries, keys and values.
+
+    Raises
+    ------
+    ValueError
+        If a shape, dtype or device does not match, or a head dimension is outside 1 to 256.
+    """
     for name, x in (("q", q), ("k", k), ("v", v)):
         if x.ndim != 4:
-            fail_shapes(name, x.shape, "an attention", ("B", "H", "n", "D"))
-        if x.dtype not in DTYPES or x.dtype != q.dtype:
-            raise ValueError(
-                f"{name}: {x.dtype} {tuple(x.shape)}, q: {q.dtype} {tuple(q.shape)}; one of {DTYPES} for all"
-            )
-        if x.device != q.device:
-            raise ValueError(f"{name}: {tuple(x.shape)} on {x.device}, q: {tuple(q.shape)} on {q.device}")
+            raise ValueError(f"`{name}` must have shape (B, H, n, D), got {tuple(x.shape)}")
+        if x.dtype not in DTYPES:
+            raise ValueError(f"`{name}` must be float16, bfloat16, float32 or float64, got {x.dtype}; convert it first")
+        if x.dtype != q.dtype:
+            raise ValueError(f"`{name}` must have the dtype of `q` ({q.dtype}), got {x.dtype}; convert one of them")
+        check_same_device(name, x.device, q)
         if not 1 <= x.shape[-1] <= MOST_DIMENSIONS:
-            fail_shapes(name, x.shape, "a head dimension from 1 to 256", ("B", "H", "n", f"D <= {MOST_DIMENSIONS}"))
+            raise ValueError(
+                f"`{name}` must have a head dimension from 1 to {MOST_DIMENSIONS}, got shape {tuple(x.shape)}; "
+                "use more, smaller heads"
+            )
     if k.shape[0] != q.shape[0] or k.shape[-1] != q.shape[-1]:
-        fail_shapes("k", k.shape, "q", q.shape)
+        raise ValueError(
+            f"`k` must match `q` of shape {tuple(q.shape)} in batch size and head dimension, got shape {tuple(k.shape)}"
+        )
     if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
-        fail_shapes("k", k.shape, "q, whose heads its own must divide,", q.shape)
+        raise ValueError(
+            f"`k` must have a number of heads that divides the {q.shape[1]} heads of `q`, got shape {tuple(k.shape)}"
+        )
     if v.shape[:3] != k.shape[:3]:
-        fail_shapes("v", v.shape, "k", k.shape)
+        raise ValueError(
+            f"`v` must match `k` of shape {tuple(k.shape)} in batch size, heads and length, got shape {tuple(v.shape)}"
+        )
+
+
+def check_same_device(name: str, device: torch.device, q: Tensor) -> None:
+    """Check that an argument is on the queries' device.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the error message.
+    device : torch.device
+        The argument's device.
+    q : Tensor
+        Queries.
+
+    Raises
+    ------
+    ValueError
+        If the devices differ.
+    """
+    if device != q.device:
+        raise ValueError(f"`{name}` must be on the device of `q` ({q.device}), got {device}; move it with `.to()`")
 
 
 def check_factors(alpha: float, scale: float | None) -> None:
-    """Refuse an alpha outside 1 to 2, and a scale that is not finite."""
+    """Check alpha and the scale of the scores.
+
+    Parameters
+    ----------
+    alpha : float
+        From 1 to 2.
+    scale : float, optional
+        Any finite number.
+
+    Raises
+    ------
+    ValueError
+        If `alpha` is outside 1 to 2, or `scale` is not finite.
+    """
     if not 1 <= alpha <= 2:
-        raise ValueError(f"alpha: {alpha} is outside 1 (softmax) to 2 (sparsemax)")
+        raise ValueError(f"`alpha` must be from 1 (softmax) to 2 (sparsemax), got {alpha}")
     if scale is not None and not abs(scale) < float("inf"):
-        raise ValueError(f"scale: {scale} is not finite")
+        raise ValueError(f"`scale` must be finite, got {scale}")
 
 
 def check_backend(backend: str | None, q: Tensor) -> None:
-    """Refuse a backend that is unknown, or that has no kernel for q."""
+    """Check that a backend exists and supports the queries' dtype and device.
+
+    Parameters
+    ----------
+    backend : str, optional
+        One of ``BACKENDS``; None selects the device's default.
+    q : Tensor
+        Queries.
+
+    Raises
+    ------
+    ValueError
+        If the backend is unknown, or is ``"triton"`` and `q` is float64.
+    NotImplementedError
+        If `q` is neither on a CPU nor on a CUDA device.
+    """
     if backend not in (None, *BACKENDS):
-        raise ValueError(f"backend: {backend!r}, but there are {BACKENDS}")
+        raise ValueError(f"`backend` must be one of {', '.join(map(repr, BACKENDS))} or None, got {backend!r}")
     if q.device.type not in DEVICES:
-        raise NotImplementedError(f"block-sparse entmax attention has no kernel for {q.device}; only for {DEVICES}")
+        raise NotImplementedError(f"`q` must be on a CPU or CUDA device, got {q.device}; no other device has a kernel")
     if q.dtype == torch.float64 and (backend == "triton" or (backend is None and q.is_cuda)):
         raise ValueError(
-            f"backend: 'triton' computes in float32, q of shape {tuple(q.shape)} is float64; take 'gather'"
+            f"`backend` must be 'gather' for a float64 `q`, because 'triton' computes in float32, got {backend!r}"
         )
 
 
 def check_lengths(lengths: Tensor | None, q: Tensor) -> None:
-    """Refuse lengths that are not an integer for each sequence of q."""
+    """Check the type, shape and device of sequence lengths, but not their values.
+
+    Parameters
+    ----------
+    lengths : int Tensor ``[B]``, optional
+        Tokens of each sequence.
+    q : Tensor ``[B, H, Q, D]``
+        Queries.
+
+    Raises
+    ------
+    ValueError
+        If `lengths` is not an int32 or int64 tensor of the batch size on the device of `q`.
+    """
     if lengths is None:
         return
-    if not isinstance(lengths, Tensor) or lengths.dtype not in (torch.int32, torch.int64):
-        raise ValueError(f"lengths: int32 or int64 tensor expected, got {getattr(lengths, 'dtype', type(lengths))}")
+    check_integers("lengths", lengths)
     if lengths.shape != q.shape[:1]:
-        fail_shapes("lengths", lengths.shape, "q", q.shape)
-    if lengths.device != q.device:
-        raise ValueError(f"lengths: {tuple(lengths.shape)} on {lengths.device}, q: {tuple(q.shape)} on {q.device}")
+        raise ValueError(f"`lengths` must have shape ({q.shape[0]},), the batch size, got {tuple(lengths.shape)}")
+    check_same_device("lengths", lengths.device, q)
+
+
+def check_integers(name: str, x: object) -> None:
+    """Check that an argument is an integer tensor.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the error message.
+    x : object
+        The argument.
+
+    Raises
+    ------
+    ValueError
+        If `x` is not an int32 or int64 tensor.
+    """
+    if not isinstance(x, Tensor) or x.dtype not in (torch.int32, torch.int64):
+        raise ValueError(f"`{name}` must be an int32 or int64 tensor, got {getattr(x, 'dtype', type(x))}")

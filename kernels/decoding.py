@@ -1,10 +1,10 @@
-"""Attention of the newest tokens of each sequence over its cache of keys and values: no backward pass, one launch or few."""
+"""Attention of each sequence's newest tokens over its cache of keys and values, without a backward pass."""
 
 import torch
 from torch import Tensor
 
 from .block_mask import BlockMask
-from .checks import autocast, check_backend, check_factors, check_lengths, check_tensors, fail_shapes
+from .checks import autocast, check_backend, check_factors, check_lengths, check_same_device, check_tensors
 from .lists import by_rows, concatenated
 from .registration import registered
 from .threshold import threshold
@@ -21,41 +21,45 @@ def block_sparse_entmax_decode(
     lengths: Tensor | None = None,
     backend: str | None = None,
 ) -> Tensor:
-    """The rows of the newest tokens in causal :func:`~sparselib.kernels.block_sparse_entmax_attention`, for generation.
+    """Compute causal attention for the newest tokens of each sequence, for generation.
+
+    The result equals the last M rows of :func:`~sparselib.kernels.block_sparse_entmax_attention` with ``causal=True``.
 
     Parameters
     ----------
     q : Tensor ``[B, H, M, D]``
-        Of the last M tokens of each sequence: one usually, a few where several are tried at once.
+        Queries of the last M tokens of each sequence: usually one, or a few to verify several candidates at once.
     k, v : Tensor ``[B, G, n, D]``, ``[B, G, n, E]``
-        The cache, which already has those tokens. G divides H, and the heads that share keys are computed together. Dtypes as
-        for the attention.
+        The cache, including the keys and values of these tokens. G must divide H; query heads that share keys are computed
+        together. Dtypes are as for the attention.
     block_mask : BlockMask, optional
-        Blocks of keys to visit, all without it: of length (M, n), with one block of queries, for each of the G heads of keys or
-        for all. Without those that `lengths` hides, it may be the same for each token of a generation.
+        Key blocks to visit, of lengths (M, n), with one query block, and for each of the G key heads or for all. By default,
+        all blocks are visited. Blocks beyond `lengths` are skipped, so one mask can serve all tokens of a generation.
     alpha, scale, backend
         As for the attention.
     lengths : int Tensor ``[B]``, optional
-        Tokens of each sequence in the cache, n by default; what follows them is not read. The m-th query, the token ``lengths -
-        M + m``, sees the keys up to its own.
+        Tokens of each sequence in the cache, n by default. Later cache entries are not read. Query m belongs to token
+        ``lengths - M + m`` and attends to the keys up to that token.
 
     Returns
     -------
     Tensor ``[B, H, M, E]``
-        In the dtype of q; 0 where a query sees no key. Twice the same call gives the same bytes.
+        In the dtype of `q`; 0 for a query with no allowed key. Repeated calls give bitwise equal outputs.
 
     Raises
     ------
     ValueError
-        For shapes, dtypes or devices that do not fit, a block mask of other lengths or one per head of the queries, alpha
-        outside 1 to 2, lengths outside 0 to n (on a CPU: a GPU is not waited for, and takes the nearest), inputs that require
-        gradients, and a backend that is unknown or does not fit.
+        If shapes, dtypes or devices do not match.
+        If `block_mask` has other lengths, several query blocks, or a list for each query head.
+        If `alpha` is outside 1 to 2, or an input requires gradients.
+        If `backend` is unknown, or does not support the dtype or device.
+        If a length is outside 0 to n (CPU only; on a GPU, lengths are clamped so that the call need not wait).
     NotImplementedError
-        On a device other than CPU and CUDA.
+        If the tensors are neither on a CPU nor on a CUDA device.
 
     Notes
     -----
-    NaN gives NaN in the rows that see it; a value whose weight is 0 need not be read.
+    NaN gives NaN in the rows that attend to it. A value with weight 0 may not be read.
 
     Examples
     --------
@@ -75,44 +79,49 @@ def block_sparse_entmax_decode(
     check_backend(backend, q)
     if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
         raise ValueError(
-            f"q, k or v of shapes {tuple(q.shape)} and {tuple(k.shape)} requires gradients, and decoding has none: "
-            "run it under torch.no_grad(), or take block_sparse_entmax_attention"
+            "`q`, `k` and `v` must not require gradients, because decoding has no backward pass; call it under "
+            "torch.no_grad(), or use block_sparse_entmax_attention"
         )
     counts, indices = (None, None) if block_mask is None else concatenated(block_mask.lists())
     k_block = 1 if block_mask is None else block_mask.block_size[1]
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    if scale <= 0:  # the kernels want a positive one: a hidden key's product is -inf, and its score has to be
+    if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     backend = backend or ("triton" if q.is_cuda else "gather")
     return _operator(q, k, v, counts, indices, lengths, k_block, float(alpha), float(scale), backend)
 
 
 def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> None:
+    """Check that a block mask matches the queries and the cache in lengths, batch size, key heads and device."""
     if block_mask is None:
         return
     if not isinstance(block_mask, BlockMask):
-        raise ValueError(f"block_mask: BlockMask expected, got {type(block_mask)}; BlockMask.from_flex converts")
-    if block_mask.length != (q.shape[2], k.shape[2]):
-        fail_shapes("block_mask", block_mask.length, "the lengths of q and k", (q.shape[2], k.shape[2]))
-    shape = block_mask.kv_indices.shape
-    if shape[2] != 1:
-        fail_shapes("block_mask", shape, "one block of queries", ("B", "G", 1, "KV_blocks"))
-    for own, size in zip(shape[:2], k.shape[:2], strict=True):
-        if own not in (1, size):
-            fail_shapes("block_mask", shape, "the heads of keys that share a list, k", k.shape)
-    if block_mask.device != q.device:
         raise ValueError(
-            f"block_mask: on {block_mask.device}, q: on {q.device}; shapes {tuple(shape)}, {tuple(q.shape)}"
+            f"`block_mask` must be a BlockMask, got {type(block_mask)}; convert it with BlockMask.from_flex"
         )
+    if block_mask.length != (q.shape[2], k.shape[2]):
+        raise ValueError(
+            f"`block_mask` must have the lengths of `q` and `k`, {(q.shape[2], k.shape[2])}, got {block_mask.length}"
+        )
+    if block_mask.blocks[0] != 1:
+        raise ValueError(
+            f"`block_mask` must have one query block, got {block_mask.blocks[0]}; use query blocks of {q.shape[2]} or more"
+        )
+    for mask_size, size in zip(block_mask.shape, k.shape[:2], strict=True):
+        if mask_size not in (1, size):
+            raise ValueError(
+                f"`block_mask` must have the batch size and key heads of `k`, {tuple(k.shape[:2])}, or 1, "
+                f"got {block_mask.shape}"
+            )
+    check_same_device("block_mask", block_mask.device, q)
 
 
 def _check_numbers(lengths: Tensor | None, q: Tensor, k: Tensor) -> None:
+    """Check lengths, and also their values on a CPU."""
     check_lengths(lengths, q)
-    unseen = torch.compiler.is_compiling() or q.is_cuda
-    if lengths is not None and not unseen and ((lengths < 0) | (lengths > k.shape[2])).any():
-        raise ValueError(
-            f"lengths: {lengths.tolist()} of shape {tuple(lengths.shape)}, outside 0 to n of k {tuple(k.shape)}"
-        )
+    skip_values = torch.compiler.is_compiling() or q.is_cuda
+    if lengths is not None and not skip_values and ((lengths < 0) | (lengths > k.shape[2])).any():
+        raise ValueError(f"`lengths` must be from 0 to {k.shape[2]}, the length of the cache, got {lengths.tolist()}")
 
 
 def _decode(
@@ -127,6 +136,7 @@ def _decode(
     scale: float,
     backend: str,
 ) -> Tensor:
+    """Run a backend; arguments are checked, and scale is positive."""
     if backend == "gather":
         return _gathered(q, k, v, counts, indices, lengths, k_block, alpha, scale)
     from . import triton_decode, triton_tiles
@@ -148,7 +158,7 @@ def _gathered(
     alpha: float,
     scale: float,
 ) -> Tensor:
-    """In PyTorch: the visited keys beside each other, and all scores at once, of which few queries have few."""
+    """Gather the visited keys and compute all scores at once, which take little memory for few queries."""
     (b, h, m, d), (kv_heads, keys) = q.shape, k.shape[1:3]
     if not q.shape[:3].numel() * (keys if indices is None else indices.shape[-1]):
         return q.new_zeros((b, h, m, v.shape[-1]))
@@ -156,16 +166,15 @@ def _gathered(
     position = torch.arange(keys, device=q.device).expand(b, kv_heads, keys)
     limit = position.new_full((b,), keys) if lengths is None else lengths.long().clamp(0, keys)
     if indices is not None:
-        place = torch.arange(indices.shape[-1], device=q.device)
-        block = torch.where(place < counts[..., None], indices, keys)[
-            :, :, 0
-        ]  # behind the cache, for what is not listed
+        column = torch.arange(indices.shape[-1], device=q.device)
+        # Unlisted entries get a position behind the cache, which the mask below hides.
+        block = torch.where(column < counts[..., None], indices, keys)[:, :, 0]
         position = (block[..., None].long() * k_block + torch.arange(k_block, device=q.device)).flatten(2)
         position = position.expand(b, kv_heads, -1)
         k, v = (x.gather(2, position.clamp_max(keys - 1)[..., None].expand(-1, -1, -1, x.shape[-1])) for x in (k, v))
     newest = torch.arange(m, device=q.device) - (m - 1)
     seen = position[:, :, None] < (limit[:, None] + newest)[:, None, :, None]  # [B, G, M, K]
-    # Beside each other: rows of the heads that share keys, in the order of heads and then queries.
+    # The rows of all heads that share keys are stacked, ordered by head and then query.
     scores = q.to(dtype).reshape(b, kv_heads, -1, d) @ k.to(dtype).mT * (scale * (1 if alpha == 1 else alpha - 1))
     scores = scores.masked_fill_(~seen.repeat(1, 1, h // kv_heads, 1), -torch.inf)
     largest = scores.amax(-1, keepdim=True)
@@ -174,17 +183,19 @@ def _gathered(
     u = torch.empty_like(shifted)
     threshold(shifted, alpha, u)
     weights = u.exp_() if alpha == 1 else u.pow_(1 / (alpha - 1))
-    # Keys behind a sequence may be anything, NaN too, and a weight of 0 would not hide that.
+    # Values behind a sequence may be NaN, which a weight of 0 would not hide.
     v = v.to(dtype).masked_fill(~seen.any(2)[..., None], 0.0)
     return (weights.masked_fill(empty, 0.0) @ v).view(b, h, m, -1).to(q.dtype)
 
 
 def _fake(q, k, v, *_):
+    """Return an empty output of the right shape, for ``torch.compile`` and export."""
     return q.new_empty((*q.shape[:3], v.shape[-1]))
 
 
-def _refuse(ctx, *_) -> None:
-    raise NotImplementedError("decoding has no gradients")
+def _raise_without_gradients(ctx, *_) -> None:
+    """Raise, because there is no backward pass."""
+    raise NotImplementedError("decoding has no gradients; use block_sparse_entmax_attention")
 
 
-_operator = registered("block_sparse_entmax_decode", _decode, _fake, _refuse)
+_operator = registered("block_sparse_entmax_decode", _decode, _fake, _raise_without_gradients)

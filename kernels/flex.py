@@ -1,4 +1,4 @@
-"""FlexAttention's mask of blocks that are visited whole."""
+"""Conversion of block lists to FlexAttention masks."""
 
 from collections.abc import Callable
 
@@ -7,24 +7,32 @@ from torch import Tensor
 from torch.nn.attention import flex_attention
 from torch.nn.functional import pad
 
-#: ``(b, h, q_idx, kv_idx) -> Bool``
+#: Function ``(b, h, q_idx, kv_idx) -> Bool``.
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 def of_full_blocks(
     counts: Tensor, indices: Tensor, visited: Tensor, block_size: tuple[int, int], length: tuple[int, int]
 ) -> flex_attention.BlockMask:
-    """The mask of one list of blocks, all of them *full*.
+    """Return a FlexAttention mask that lists all blocks as *full*.
 
     Parameters
     ----------
     counts, indices : int32 Tensor ``[B, H, Q_blocks]``, ``[B, H, Q_blocks, W]``
+        One list of blocks.
     visited : Bool Tensor ``[B, H, Q_blocks, KV_blocks]``
-        The same blocks.
-    block_size, length : tuple of int
-        Queries and keys per block; number of queries and of keys.
+        The same blocks as a boolean tensor.
+    block_size : tuple of int
+        Queries and keys per block.
+    length : tuple of int
+        Number of queries and of keys.
+
+    Returns
+    -------
+    torch.nn.attention.flex_attention.BlockMask
+        The mask, with a ``mask_mod`` for uncompiled FlexAttention.
     """
-    # FlexAttention takes the width of a row for the number of blocks.
+    # FlexAttention infers the number of key blocks from the width of a row.
     indices = pad(indices, (0, visited.shape[-1] - indices.shape[-1]))
     return flex_attention.BlockMask.from_kv_blocks(
         torch.zeros_like(counts),
@@ -32,12 +40,13 @@ def of_full_blocks(
         counts,
         indices,
         BLOCK_SIZE=block_size,
-        mask_mod=_looked_up(visited, block_size),
+        mask_mod=_block_lookup(visited, block_size),
         seq_lengths=length,
     )
 
 
-def _looked_up(visited: Tensor, block_size: tuple[int, int]) -> MaskMod:
+def _block_lookup(visited: Tensor, block_size: tuple[int, int]) -> MaskMod:
+    """Return a ``mask_mod`` that is True for pairs in a visited block."""
     q_block, k_block = block_size
     several_batches, several_heads = (size > 1 for size in visited.shape[:2])
 

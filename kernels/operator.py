@@ -1,6 +1,6 @@
-"""The attention as a PyTorch operator, so that autograd, torch.compile and export see one node with a backward pass.
+"""The attention as a PyTorch operator: a single node with a backward pass for autograd, ``torch.compile`` and export.
 
-Nothing here checks arguments. Triton is imported when its backend runs, and only then.
+This module does not check arguments. It imports Triton only when the Triton backend runs.
 """
 
 import torch
@@ -13,7 +13,7 @@ from .registration import registered
 from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
 from .visits import Visits
 
-#: Counts and indices of a mask's blocks and of its full ones, as far as there are any.
+#: Counts and indices of a mask's blocks, then of its full blocks; None for a missing list.
 Listed = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]
 
 
@@ -30,25 +30,28 @@ def attend(
     backend: str | None = None,
     precise: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """What :func:`sparselib.kernels.block_sparse_entmax_attention` computes, with the same arguments, unchecked.
+    """Compute :func:`sparselib.kernels.block_sparse_entmax_attention` without argument checks.
 
     Parameters
     ----------
+    q, k, v, block_mask, alpha, scale, causal, lengths, backend
+        As for :func:`sparselib.kernels.block_sparse_entmax_attention`.
     precise : bool
-        Find thresholds of half precision as exactly as those of float32: what a certificate is built on. Triton otherwise stops
-        where the output cannot tell the difference.
+        Whether to compute thresholds of half precision inputs as accurately as for float32, which certificates require.
+        Otherwise, Triton stops as soon as half precision rounds away the remaining error.
 
     Returns
     -------
-    output ``[B, H, Q, E]``
-        In the dtype of q; computed in float32 or better. Differentiable in q, k and v.
-    tau ``[B, H, Q]``
-        The threshold of each query, infinite if it sees no key; without gradient.
+    output : Tensor ``[B, H, Q, E]``
+        In the dtype of `q`, computed in float32 or better. Differentiable in `q`, `k` and `v`.
+    tau : Tensor ``[B, H, Q]``
+        Threshold of each query, infinite for a query with no allowed key. Without gradient.
 
     Raises
     ------
     ValueError
-        If a score overflows (gather: Triton's output is NaN there), or if tensors on CPU shall go to compiled Triton kernels.
+        If a score overflows (gather only; Triton returns NaN in that row), or if `backend` is ``"triton"``, the tensors are on
+        a CPU and the kernels are not interpreted.
     """
     if backend is None:
         backend = "triton" if q.is_cuda else "gather"
@@ -57,7 +60,7 @@ def attend(
     block = (DENSE_BLOCK, DENSE_BLOCK) if block_mask is None else block_mask.block_size
     lengths = None if lengths is None else lengths.contiguous()
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    if scale <= 0:  # the kernels want a positive one: a hidden key's product is -inf, and its score has to be
+    if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     numbers = (*block, float(alpha), float(scale), causal, backend, precise)
     run = _operator if torch.compiler.is_compiling() else _Attention.apply
@@ -82,9 +85,10 @@ def _attention(
     backend: str,
     precise: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Output, tau, and what the backend keeps for its backward pass.
+    """Return output, tau, and the tensor that the backend saves for its backward pass.
 
-    That is the rest of tau ``[B, H, Q]``, in the dtype of tau, for gather, and int8 flags of visited blocks for Triton.
+    The gather backend saves tau's rounding error ``[B, H, Q]``, in the dtype of tau. The Triton backend saves int8 flags of the
+    visited blocks.
     """
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
@@ -119,7 +123,7 @@ def _gradients(
     backend: str,
     precise: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of q, k and v."""
+    """Return the gradients of q, k and v."""
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
         visits = _visits(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
@@ -135,6 +139,7 @@ def _gradients(
 def _fake_attention(
     q, k, v, counts, indices, full_counts, full_indices, lengths, q_block, k_block, alpha, scale, causal, backend, precise
 ):  # fmt: skip
+    """Return empty outputs of the right shapes and dtypes, for ``torch.compile`` and export."""
     output = q.new_empty((*q.shape[:3], v.shape[-1]))
     tau = q.new_empty(q.shape[:3], dtype=torch.promote_types(q.dtype, torch.float32))
     if backend == "gather":
@@ -146,10 +151,12 @@ def _fake_attention(
 
 
 def _fake_gradients(grad, q, k, v, *_):
+    """Return empty gradients of the right shapes and dtypes."""
     return tuple(x.new_empty(x.shape) for x in (q, k, v))
 
 
 def _save(ctx, inputs, output) -> None:
+    """Save inputs and outputs for the backward pass."""
     q, k, v, *lists, lengths = inputs[:8]
     ctx.rules = inputs[8:]
     ctx.save_for_backward(q, k, v, *output, *lists, lengths)
@@ -158,16 +165,17 @@ def _save(ctx, inputs, output) -> None:
 
 
 def _differentiate(ctx, grad: Tensor | None, *_) -> tuple:
-    if grad is None:  # nothing that was computed from the output asks for gradients
+    """Return the gradients of all inputs, None for all but q, k and v."""
+    if grad is None:  # No gradient reaches the output.
         return (None,) * (8 + len(ctx.rules))
     gradients = _backward_operator(grad, *ctx.saved_tensors, *ctx.rules)
     return *gradients, *[None] * (5 + len(ctx.rules))
 
 
 class _Attention(torch.autograd.Function):
-    """The operator and its gradients as they are registered, for eager calls.
+    """The operator and its gradients for eager calls.
 
-    The registered ones look at the operator's schema once for each of its arguments, which takes as long as a short attention.
+    PyTorch's autograd for registered operators inspects the schema once per argument, which takes as long as a short attention.
     """
 
     @staticmethod
@@ -179,18 +187,24 @@ class _Attention(torch.autograd.Function):
     backward = staticmethod(_differentiate)
 
 
-def _refuse(ctx, *_) -> None:
-    raise NotImplementedError("block-sparse entmax attention has no second derivatives")
+def _raise_second_derivatives(ctx, *_) -> None:
+    """Raise, because the backward pass itself is not differentiable."""
+    raise NotImplementedError(
+        "block-sparse entmax attention has no second derivatives; call autograd without create_graph=True"
+    )
 
 
 def _visits(q: Tensor, k: Tensor, listed: Listed, lengths: Tensor | None, block: tuple, causal: bool) -> Visits:
+    """Return the visits of the gather backend."""
     pairs = _pairs(listed)
     visited = BlockLists(*concatenated(pairs), block) if pairs else None
-    lengths = None if lengths is None else lengths.long().clamp(max=k.shape[2])  # nobody may have looked at them
+    # The caller may have skipped the check of lengths.
+    lengths = None if lengths is None else lengths.long().clamp(max=k.shape[2])
     return Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), visited, causal, lengths, q.device)
 
 
 def _lists(q: Tensor, k: Tensor, listed: Listed, block: tuple[int, int], causal: bool) -> BlockLists:
+    """Return the lists of the Triton backend."""
     from . import triton_lists
 
     pairs = _pairs(listed)
@@ -201,13 +215,14 @@ def _lists(q: Tensor, k: Tensor, listed: Listed, block: tuple[int, int], causal:
 
 
 def _pairs(listed: Listed) -> list[tuple[Tensor, Tensor]]:
-    """Counts and indices of the lists that are given."""
+    """Return counts and indices of the lists that are not None."""
     return [pair for pair in (listed[:2], listed[2:]) if pair[1] is not None]
 
 
 def _sizes(q: Tensor, v: Tensor, block: tuple[int, int]) -> TileSizes:
+    """Return the tile sizes for the larger of the two head dimensions."""
     return tile_sizes(block, int(max(q.shape[-1], v.shape[-1])), q.dtype)
 
 
 _operator = registered("block_sparse_entmax", _attention, _fake_attention, _differentiate, _save)
-_backward_operator = registered("block_sparse_entmax_backward", _gradients, _fake_gradients, _refuse)
+_backward_operator = registered("block_sparse_entmax_backward", _gradients, _fake_gradients, _raise_second_derivatives)

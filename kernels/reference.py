@@ -1,11 +1,11 @@
-"""The plain PyTorch twin: every score computed, a mask of tokens, and autograd. It is the specification, not the fast path."""
+"""Reference implementation in plain PyTorch: all scores, a token mask, and autograd. Slow; it specifies the kernels."""
 
 import torch
 from torch import Tensor
 
 from .block_mask import BlockMask
 
-#: Halvings of an interval of length 1: as fine as float64 resolves.
+#: Bisection steps on an interval of length 1, down to the resolution of float64.
 HALVINGS = 54
 
 
@@ -20,15 +20,23 @@ def block_sparse_entmax_attention_reference(
     causal: bool = False,
     lengths: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """What :func:`sparselib.kernels.block_sparse_entmax_attention` computes, with the same arguments, unchecked.
+    """Compute :func:`sparselib.kernels.block_sparse_entmax_attention` in plain PyTorch, without argument checks.
+
+    Parameters
+    ----------
+    q, k, v, block_mask, alpha, scale, causal, lengths
+        As for :func:`sparselib.kernels.block_sparse_entmax_attention`.
 
     Returns
     -------
-    output ``[B, H, Q, E]``
-        Differentiable in q, k and v; 0, with gradient 0, for a query that sees no key.
-    tau ``[B, H, Q]``
-        The threshold: weights are ``((alpha - 1) * score - tau)_+ ** (1 / (alpha - 1))``, or ``exp(score - tau)`` for alpha
-        = 1. Infinite for a query that sees no key. Without gradient.
+    output : Tensor ``[B, H, Q, E]``
+        Differentiable in `q`, `k` and `v`. A query with no allowed key has output 0 and gradient 0.
+    tau : Tensor ``[B, H, Q]``
+        Threshold of each query, infinite for a query with no allowed key. Without gradient.
+
+    Notes
+    -----
+    The weights are ``((alpha - 1) * score - tau)_+ ** (1 / (alpha - 1))``, or ``exp(score - tau)`` for ``alpha = 1``.
     """
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
@@ -39,7 +47,20 @@ def block_sparse_entmax_attention_reference(
 
 
 def visible(scores: Tensor, block_mask: BlockMask | None, causal: bool, lengths: Tensor | None) -> Tensor:
-    """True where a query sees a key, ``Bool[B, H, Q, K]`` for ``scores`` of that shape."""
+    """Return which keys each query may attend to.
+
+    Parameters
+    ----------
+    scores : Tensor ``[B, H, Q, K]``
+        Defines the shape and device.
+    block_mask, causal, lengths
+        As for the attention.
+
+    Returns
+    -------
+    Bool Tensor ``[B, H, Q, K]``
+        True where a query may attend to a key.
+    """
     queries, keys = (torch.arange(n, device=scores.device) for n in scores.shape[-2:])
     seen = torch.ones_like(scores, dtype=torch.bool)
     if block_mask is not None:
@@ -54,7 +75,24 @@ def visible(scores: Tensor, block_mask: BlockMask | None, causal: bool, lengths:
 
 
 def entmax_with_threshold(scores: Tensor, seen: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """alpha-entmax of each row of ``scores [..., K]`` over the keys that it sees, and its threshold ``[...]``."""
+    """Compute alpha-entmax of each row over its allowed keys.
+
+    Parameters
+    ----------
+    scores : Tensor ``[..., K]``
+        Scores.
+    seen : Bool Tensor ``[..., K]``
+        True where a key is allowed.
+    alpha : float
+        From 1 to 2.
+
+    Returns
+    -------
+    weights : Tensor ``[..., K]``
+        Differentiable in `scores`; 0 in rows with no allowed key.
+    tau : Tensor ``[...]``
+        Thresholds, infinite for rows with no allowed key. Without gradient.
+    """
     empty = ~seen.any(-1, keepdim=True)
     x = scores.masked_fill(~seen & ~empty, -torch.inf).masked_fill(empty, 0.0)
     if alpha == 1:
@@ -68,10 +106,10 @@ def entmax_with_threshold(scores: Tensor, seen: Tensor, alpha: float) -> tuple[T
 
 
 def _bisected(x: Tensor, power: float) -> tuple[Tensor, Tensor]:
-    """``(x - tau)_+ ** power`` with rows that sum to 1, and tau: bisection, then one Newton step that carries the gradient.
+    """Return ``(x - tau)_+ ** power``, whose rows sum to 1, and tau.
 
-    The largest entry of a row is 0: beside a large one, the steps toward the threshold would be lost.
-    The derivative of a Newton step at the root, with the slope held constant, is that of the implicit function theorem.
+    The largest entry of each row must be 0, because a large entry would round away the last bisection steps. Bisection ends
+    with one Newton step with a constant slope. Its derivative at the root is the derivative of the implicit function theorem.
     """
     low, width = x.new_full((*x.shape[:-1], 1), -1.0), 1.0
     for _ in range(HALVINGS):
@@ -85,6 +123,6 @@ def _bisected(x: Tensor, power: float) -> tuple[Tensor, Tensor]:
 
 
 def _positive_power(x: Tensor, power: float) -> Tensor:
-    """``x ** power`` where x is positive, else 0: also for power 0, and with gradient 0 there."""
+    """Return ``x ** power`` where x is positive, else 0 with gradient 0, for any power including 0."""
     positive = x > 0
     return torch.where(positive, torch.where(positive, x, 1.0).pow(power), 0.0)

@@ -1,28 +1,35 @@
-"""The threshold of alpha-entmax, exactly, for rows of scores of which the largest is 0.
+"""Exact threshold of alpha-entmax, for rows of scores whose largest entry is 0.
 
-With ``a = 1 / (alpha - 1)``, the weights are ``(x - tau)_+ ** a`` for ``x = (alpha - 1) * score``. The norm
-``||(x - tau)_+||_a`` falls and is convex in tau, and nearly straight, so Newton's iteration on it from -1, a lower bound,
-climbs to the root where the norm is 1. (alpha - 1) and the shift by the maximum are the caller's.
+With ``a = 1 / (alpha - 1)``, the weights are ``(x - tau)_+ ** a`` for ``x = (alpha - 1) * score``. The norm ``||(x -
+tau)_+||_a`` is decreasing, convex and nearly linear in tau. Newton's iteration on it starts from the lower bound -1 and
+converges from below to the root, where the norm is 1. The caller multiplies by alpha - 1 and subtracts each row's maximum.
 """
 
 import torch
 from torch import Tensor
 
-#: Newton steps before the closed form of alpha = 1.5. Rows not settled by then are rare, and are solved by sorting.
+#: Newton steps before the closed form for alpha = 1.5. The few rows that have not converged by then are solved by sorting.
 STEPS = 4
-#: Newton steps for other alphas; six or so are usual.
+#: Largest number of Newton steps for other alphas; about six are usual.
 MOST_STEPS = 60
 
 
 def threshold(x: Tensor, alpha: float, u: Tensor) -> Tensor:
-    """tau, ``[..., 1]``, of each row of ``x [..., K]``; the largest entry of a row is 0, hidden entries are ``-inf``.
-
-    For alpha = 1, where weights are ``exp(x - tau)``, that is the logarithm of the sum of exponentials.
+    """Return the threshold of each row.
 
     Parameters
     ----------
-    u : Tensor
-        As x. It is where all steps compute, and in the end ``(x - tau)_+``; for alpha = 1, ``x - tau``.
+    x : Tensor ``[..., K]``
+        Scores, multiplied by alpha - 1 unless alpha is 1. The largest entry of each row must be 0; hidden entries are ``-inf``.
+    alpha : float
+        At least 1.
+    u : Tensor ``[..., K]``
+        Workspace in the dtype of `x`. On return, it contains ``(x - tau)_+`` or, for ``alpha = 1``, ``x - tau``.
+
+    Returns
+    -------
+    Tensor ``[..., 1]``
+        tau. For ``alpha = 1``, where weights are ``exp(x - tau)``, it is the log-sum-exp of the row.
     """
     if alpha == 1:
         tau = x.logsumexp(-1, keepdim=True)
@@ -32,19 +39,19 @@ def threshold(x: Tensor, alpha: float, u: Tensor) -> Tensor:
 
 
 def _of_squares(x: Tensor, u: Tensor) -> Tensor:
-    """tau for ``a = 2``: Newton, and the closed form on the support that it has found."""
+    """Return tau for ``a = 2`` by Newton steps, then the closed form on the resulting support."""
     tau = -1.0
     for _ in range(STEPS):
         torch.sub(x, tau, out=u).relu_()
         norm = torch.linalg.vector_norm(u, dim=-1, keepdim=True)
         tau = tau + norm * (norm - 1) / u.sum(-1, keepdim=True)
-    # On a known support, the sum of squares is a parabola in tau: its smaller root is the exact threshold.
+    # On a known support, the sum of squares is a parabola in tau, whose smaller root is the exact threshold.
     torch.sub(x, tau, out=u).relu_()
     first = u.sum(-1, keepdim=True)
     excess = torch.linalg.vector_norm(u, dim=-1, keepdim=True).square_() - 1
     size = u.sign_().sum(-1, keepdim=True)
     tau = tau + (first - (first * first - size * excess).clamp_min_(0).sqrt_()) / size
-    # Supports of two thresholds are nested, so the same size is the same support: only then is tau exact.
+    # Tau is exact only if its support is the support assumed above. Supports are nested, so comparing sizes suffices.
     torch.sub(x, tau, out=u).relu_()
     unsettled = (u.sign().sum(-1, keepdim=True) != size).squeeze(-1)
     if unsettled.any():
@@ -54,7 +61,7 @@ def _of_squares(x: Tensor, u: Tensor) -> Tensor:
 
 
 def _by_sorting(x: Tensor) -> Tensor:
-    """tau, ``[N, 1]``, of ``x [N, K]`` for ``a = 2`` by Peters et al. (2019), Alg. 2, in float64."""
+    """Return tau ``[N, 1]`` of ``x [N, K]`` for ``a = 2`` by sorting in float64 (Peters et al. 2019, Alg. 2)."""
     ordered = x.double().sort(-1, descending=True).values
     finite = ordered.isfinite()
     ordered = ordered.masked_fill(~finite, 0.0)
@@ -67,7 +74,7 @@ def _by_sorting(x: Tensor) -> Tensor:
 
 
 def _by_newton(x: Tensor, power: float, u: Tensor) -> Tensor:
-    """tau by Newton alone, to the last digit; for ``a = 1`` the norm is piecewise straight, and the number of steps finite."""
+    """Return tau by Newton steps to the last digit; for ``a = 1``, the norm is piecewise linear and the steps are finite."""
     tau = x.new_full((*x.shape[:-1], 1), -1.0)
     below = torch.empty_like(x)
     smallest = torch.finfo(x.dtype).eps

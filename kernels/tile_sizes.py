@@ -1,4 +1,4 @@
-"""How large the tiles of the Triton kernels are: one table, nothing is tuned at run time."""
+"""Tile sizes of the Triton kernels, from one table instead of tuning at run time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,34 +6,37 @@ from functools import cache
 
 import torch
 
-#: Smallest side of a tile that a tensor core multiplies.
+#: Smallest tile side that tensor cores support.
 SMALLEST = 16
-#: Block size of dense attention, where no mask has one.
+#: Block size of dense attention, which has no mask to define it.
 DENSE_BLOCK = 128
-#: Steps of which tiles are on their way; a third takes the room of other programs.
+#: Pipeline stages, i.e. steps whose tiles are loading. A third stage would leave room for fewer programs.
 STAGES = 2
 
 
 @dataclass(frozen=True)
 class TileSizes:
-    """Sizes for one attention.
+    """Tile sizes for one attention.
 
     Attributes
     ----------
-    rows, row_tile : int
-        Queries per program of the forward pass and of the gradient of q: a divisor of the block of queries; and rounded up,
-        the side of the tile that is computed.
+    rows : int
+        Queries per program in the forward pass and the gradient of q, a divisor of the query block size.
+    row_tile : int
+        `rows` rounded up to a tile side.
     key_step, gradient_key_step : int
-        Keys per step of the forward pass, and of the gradient of q.
+        Keys per step in the forward pass and in the gradient of q.
     row_warps : int
-        Of both.
-    keys, key_tile : int
-        Keys per program of the gradients of k and v, a divisor of the block of keys; and rounded up.
+        Warps per program in the forward pass and the gradient of q.
+    keys : int
+        Keys per program in the gradients of k and v, a divisor of the key block size.
+    key_tile : int
+        `keys` rounded up to a tile side.
     row_step, key_warps : int
-        Queries per step of those.
+        Queries per step and warps per program in the gradients of k and v.
     registers : int, optional
-        Most registers of a thread in the forward pass for alpha = 1.5: fewer than the compiler would take, for one more
-        program on a multiprocessor.
+        Limit on registers per thread in the forward pass for ``alpha = 1.5``. It is below the compiler's choice, so that one
+        more program fits on a multiprocessor.
     """
 
     rows: int
@@ -50,10 +53,26 @@ class TileSizes:
 
 @cache
 def tile_sizes(block: tuple[int, int], width: int, dtype: torch.dtype) -> TileSizes:
-    """Tiles for blocks of queries and keys, the larger `width` of the head dimensions, and the dtype of the inputs.
+    """Return the tile sizes for an attention.
 
-    Gradients have two accumulators a tile, so small tiles take smaller steps there; one of more than 64 rows has 8 warps, and
-    the forward pass takes twice the keys per step with it.
+    Parameters
+    ----------
+    block : tuple of int
+        Queries and keys per block.
+    width : int
+        The larger of the two head dimensions.
+    dtype : torch.dtype
+        Dtype of the inputs.
+
+    Returns
+    -------
+    TileSizes
+        The same sizes for the same arguments.
+
+    Notes
+    -----
+    Gradient kernels have two accumulators per tile, so small tiles take smaller steps there. Tiles of more than 64 rows use 8
+    warps, and twice as many keys per step in the forward pass.
     """
     most_rows, most_keys, step, gradient_step, warps, registers = _limits(width, dtype)
     rows, keys = _divisor(block[0], most_rows), _divisor(block[1], most_keys)
@@ -75,20 +94,49 @@ def tile_sizes(block: tuple[int, int], width: int, dtype: torch.dtype) -> TileSi
 
 
 def alive_shape(shape: Sequence[int], width: int, sizes: TileSizes, alpha: float) -> tuple[int, ...]:
-    """``[B, H, tiles, W]`` of the forward pass's flags for queries of a shape and lists of width W; none for softmax."""
+    """Return the shape of the forward pass's flags.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Shape of the queries.
+    width : int
+        Width W of the lists.
+    sizes : TileSizes
+        Tile sizes.
+    alpha : float
+        From 1 to 2.
+
+    Returns
+    -------
+    tuple of int
+        ``(B, H, tiles, W)``, or ``(0,)`` for softmax, which has no zero weights to flag.
+    """
     return (0,) if alpha == 1 else (*shape[:2], -(-shape[2] // sizes.rows), width)
 
 
 def padded(width: int) -> int:
-    """A size as tiles have it: a power of two that a tensor core takes."""
-    return max(SMALLEST, _power_of_two(width))
+    """Round a size up to a tile side.
+
+    Parameters
+    ----------
+    width : int
+        Any positive size.
+
+    Returns
+    -------
+    int
+        A power of two that tensor cores support.
+    """
+    return max(SMALLEST, 1 << (width - 1).bit_length())
 
 
 def _limits(width: int, dtype: torch.dtype) -> tuple[int, int, int, int, int, int | None]:
-    """Most rows of a tile, most keys of one, keys per step, the same in gradients of small tiles, warps, and registers.
+    """Return most rows and keys per tile, keys per step, keys per step in gradients of small tiles, warps, and registers.
 
-    The fastest on an H200 of those that spill next to no register in a loop (benchmarks/kernel_instructions.py): in half
-    precision, times follow from how many programs a multiprocessor has room for, so little is kept on its way.
+    These sizes were the fastest on an H200 among those that spill almost no registers in a loop
+    (benchmarks/kernel_instructions.py). In half precision, the time depends on how many programs fit on a multiprocessor, so
+    few tiles are loaded ahead.
     """
     half = dtype != torch.float32
     if width <= 64:
@@ -99,15 +147,10 @@ def _limits(width: int, dtype: torch.dtype) -> tuple[int, int, int, int, int, in
 
 
 def _divisor(size: int, most: int) -> int:
-    """The largest divisor of `size` that is at most `most`."""
+    """Return the largest divisor of `size` that is at most `most`."""
     return next(x for x in range(min(size, most), 0, -1) if size % x == 0)
 
 
 def _step(size: int, preferred: int) -> int:
-    """A fair divisor of `size` if there is one, so that a step stays within a block; else the preferred step."""
+    """Return a large divisor of `size`, so that a step stays within a block, or else the preferred step."""
     return next((step for step in (preferred, 64, 32) if step <= preferred and size % step == 0), preferred)
-
-
-def _power_of_two(size: int) -> int:
-    """`size` rounded up to a power of two."""
-    return 1 << (size - 1).bit_length()

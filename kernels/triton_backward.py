@@ -1,9 +1,9 @@
-"""Backward pass of block-sparse entmax attention in Triton, over the blocks that got a nonzero weight in the forward pass.
+"""Backward pass of block-sparse entmax attention in Triton, over the blocks with a nonzero weight in the forward pass.
 
-The gradient of the scores is ``dS = w * (dP - delta)`` with ``delta = sum(w * dP) / sum(w)`` for each query. Unless alpha is 1,
-that is not ``sum(p * dP)``, which output and its gradient would give; but it is near. So the gradient of q is summed up in one
-sweep about that first guess, as ``sum(w * (dP - guess) * k)`` and ``sum(w * k)``, and corrected once delta is known: what would
-cancel is already small, and a second sweep is saved.
+The gradient of the scores is ``dS = w * (dP - delta)`` with ``delta = sum(w * dP) / sum(w)`` for each query. The output and its
+gradient give ``sum(p * dP)`` without a sweep. It equals delta for alpha = 1 and is close to it otherwise, so it serves as a
+first guess. One sweep sums ``w * (dP - guess) * k`` and ``w * k`` and corrects the gradient of q once delta is known. The
+correction is small, so little cancels, and no second sweep is needed.
 """
 
 import torch
@@ -28,10 +28,10 @@ def _gradient_of_queries(
     ROWS: tl.constexpr, ROW_TILE: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
     KIND: tl.constexpr, CAUSAL: tl.constexpr, EVEN: tl.constexpr, UPCAST: tl.constexpr,
 ):  # fmt: skip
-    """dq, and delta for the gradients of k and v; a program has a tile of queries."""
+    """Compute dq, and delta for the gradients of k and v; each program processes a tile of queries."""
     tile = tl.program_id(0) % tiles
     if CAUSAL:
-        tile = tiles - 1 - tile  # the longest lists first
+        tile = tiles - 1 - tile  # longest lists first
     batch = (tl.program_id(0) // tiles // heads).to(tl.int64)
     head = (tl.program_id(0) // tiles % heads).to(tl.int64)
     key_limit = keys
@@ -40,7 +40,7 @@ def _gradient_of_queries(
     local_row = tl.arange(0, ROW_TILE)
     row = tile * ROWS + local_row
     owned = (local_row < ROWS) & (row < queries)
-    seen = tl.where(owned, key_limit, 0)  # a row sees the keys before this one
+    seen = tl.where(owned, key_limit, 0)  # a row attends to the keys below this one
     if CAUSAL:
         seen = tl.minimum(row + 1, seen)
     hidden = tl.min(tl.where(owned, seen, key_limit), 0)
@@ -94,7 +94,7 @@ def _gradients_of_keys(
     ROWS: tl.constexpr, ROW_STEP: tl.constexpr, PARTS: tl.constexpr, KEYS: tl.constexpr, KEY_TILE: tl.constexpr,
     KIND: tl.constexpr, CAUSAL: tl.constexpr, EVEN: tl.constexpr, UPCAST: tl.constexpr,
 ):  # fmt: skip
-    """dk and dv; a program has a tile of keys, and visits the tiles of queries of all heads that share it, in turn."""
+    """Compute dk and dv; each program processes a tile of keys and visits the query tiles of all heads that share it."""
     tile = tl.program_id(0) % key_tiles
     kv_heads = heads // group
     batch = (tl.program_id(0) // key_tiles // kv_heads).to(tl.int64)
@@ -136,7 +136,7 @@ def _gradients_of_keys(
             x = product(k, tl.trans(q), UPCAST)
             if CAUSAL:
                 if ROWS % ROW_STEP == 0:
-                    if start < tile * KEYS + KEYS - 1:  # else all rows are later than all keys
+                    if start < tile * KEYS + KEYS - 1:  # otherwise all rows are later than all keys
                         x = tl.where(key[:, None] <= row[None, :], x, float("-inf"))
                 else:
                     x = tl.where(key[:, None] <= row[None, :], x, float("-inf"))
@@ -167,9 +167,25 @@ def backward(
     scale: float,
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of q, k and v, in their shapes and dtype, from what the forward pass got and returned.
+    """Compute the backward pass.
 
-    Deterministic by construction: every gradient is summed up by one program in one order, without atomic additions.
+    Parameters
+    ----------
+    grad : Tensor ``[B, H, Q, E]``
+        Gradient of the output.
+    q, k, v, lists, lengths, sizes, alpha, scale, causal
+        As for :func:`sparselib.kernels.triton_forward.forward`.
+    output, tau, alive : Tensor
+        As returned by the forward pass.
+
+    Returns
+    -------
+    dq, dk, dv : Tensor
+        Gradients in the shapes and dtype of `q`, `k` and `v`.
+
+    Notes
+    -----
+    The result is deterministic: one program sums each gradient in a fixed order, without atomic additions.
     """
     (b, h, n, d), (kv_heads, keys, e) = q.shape, v.shape[1:]
     k_blocks = -(-keys // lists.block[1])

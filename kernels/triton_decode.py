@@ -1,8 +1,8 @@
-"""Entmax attention of a few new queries over many cached keys, in Triton: three kernels, each split so as to fill a GPU.
+"""Entmax attention of a few new queries over many cached keys, in three Triton kernels that each fill a GPU.
 
-Queries whose heads share keys are the rows of one tile, so that each key is read once for all of them. The first kernel writes
-the scores, and the largest of each row in each step of keys; they are small beside the keys. The second finds the threshold of
-each row, and the third reads the values of those steps only in which some row has a weight: with entmax, often few.
+The queries of all heads that share keys form the rows of one tile, so each key is read only once. The first kernel writes the
+scores and each row's largest score per step of keys, which take little memory compared with the keys. The second kernel
+computes each row's threshold. The third reads only the values of steps where some row has a weight, often few with entmax.
 """
 
 import torch
@@ -15,13 +15,13 @@ from .tile_sizes import padded
 from .triton_entmax import SMALLEST_STEP, SOFTMAX, below_largest, kind_of, refined, tolerance_of, weights
 from .triton_tiles import listed_tile, load_tile, product, upcast
 
-#: Rows of a tile, at most.
+#: Largest number of rows per tile.
 MOST_ROWS = 64
-#: Programs for each multiprocessor: enough to hide that each of them waits for its loads.
+#: Programs per multiprocessor, enough to hide the latency of their loads.
 PROGRAMS = 4
-#: Sweeps that refine a threshold, at most, as in the forward pass of training.
+#: Largest number of sweeps that refine a threshold, as in the forward pass of training.
 MOST_SWEEPS = 12
-#: Steps of keys that the search for a threshold looks at at a time.
+#: Steps of keys that the threshold search processes at a time.
 STEPS = 64
 
 
@@ -29,7 +29,7 @@ STEPS = 64
 def _extent(
     counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr
 ):
-    """The key before which the last query sees all, blocks that are listed, and steps through them."""
+    """Return the end of the last query's keys, the number of listed blocks, and the number of steps through them."""
     limit = keys
     if lengths_ptr is not None:
         limit = tl.minimum(tl.maximum(tl.load(lengths_ptr + batch).to(tl.int32), 0), keys)
@@ -44,7 +44,7 @@ def _extent(
 
 @triton.jit
 def _positions(indices_ptr, list_offset, step, count, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr):
-    """Start and offsets of the keys of a step, listed or all in their order."""
+    """Return start and offsets of a step's keys, from the list or, without one, from all keys in order."""
     if indices_ptr is None:
         start = step * KEY_STEP
         local = tl.arange(0, KEY_STEP)
@@ -55,7 +55,7 @@ def _positions(indices_ptr, list_offset, step, count, K_BLOCK: tl.constexpr, KEY
 
 @triton.jit
 def _living(largest, factor, tau, KIND: tl.constexpr):
-    """Where a step whose largest product this is may have a weight; NaN does."""
+    """Return whether a step with this largest product may have a nonzero weight; True for NaN."""
     if KIND == SOFTMAX:
         dead = largest == float("-inf")
     else:
@@ -71,14 +71,14 @@ def _scores(
     D: tl.constexpr, TILE_D: tl.constexpr, ROW_TILE: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
     UPCAST: tl.constexpr,
 ):  # fmt: skip
-    """A program has a tile of rows, and each `splits`-th step of their keys: the products, and the largest of each row."""
+    """Write products and each row's largest; each program processes a tile of rows and every `splits`-th step of keys."""
     batch = (tl.program_id(0) // kv_heads).to(tl.int64)
     head = (tl.program_id(0) % kv_heads).to(tl.int64)
     row = tl.program_id(2) * ROW_TILE + tl.arange(0, ROW_TILE)
     owned = row < rows
     limit, count, steps = _extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
     query = row % queries
-    seen = tl.where(owned, limit - (queries - 1 - query), 0)  # the last query is the last token of its sequence
+    seen = tl.where(owned, limit - (queries - 1 - query), 0)  # the last query is its sequence's last token
     own_head = head * (rows // queries) + row // queries
     column = tl.arange(0, TILE_D)
     q_offset = own_head[:, None] * q_sh + query.to(tl.int64)[:, None] * q_sn + column[None, :] * q_sd
@@ -104,7 +104,7 @@ def _thresholds(
     kv_heads, rows, keys, width, factor, power, tolerance,
     K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr, KIND: tl.constexpr, STEPS: tl.constexpr, SWEEPS: tl.constexpr,
 ):  # fmt: skip
-    """A program has a row: its threshold, and what its weights are to be multiplied by to have the sum 1."""
+    """Write each row's threshold, and the factor that normalises its weights to the sum 1; each program processes a row."""
     first = tl.program_id(0).to(tl.int64) * width
     batch = (tl.program_id(0) // rows // kv_heads).to(tl.int64)
     head = (tl.program_id(0) // rows % kv_heads).to(tl.int64)
@@ -131,7 +131,8 @@ def _thresholds(
             tau, lower, norm, slope = refined(tau, lower, last_tau, norm, slope, total, below, power, KIND)
             tau = below_largest(tau, largest)
             last_tau = before
-            allowed = tl.where(sweep == 0, 0.0625, 1.0) * tolerance  # the first step is Newton's alone, and leaves more
+            # The first step is a plain Newton step, which leaves a larger error, so its tolerance is stricter.
+            allowed = tl.where(sweep == 0, 0.0625, 1.0) * tolerance
             unsettled = (tl.abs(total - 1) > allowed) & (tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP)
             sweep += 1
     total, below = _sums(scores_ptr, largest_ptr, first, steps, factor, tau, power, KEY_STEP, KIND, STEPS)
@@ -144,7 +145,7 @@ def _sums(
     scores_ptr, largest_ptr, first, steps, factor, tau, power,
     KEY_STEP: tl.constexpr, KIND: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
-    """Sums of p and w of a row at `tau`; steps without a weight are not read."""
+    """Return the sums of p and w of a row at `tau`, without reading steps that have no weight."""
     totals = tl.zeros([STEPS, KEY_STEP], tl.float32)
     belows = tl.zeros([STEPS, KEY_STEP], tl.float32)
     for start in range(0, steps, STEPS):
@@ -167,7 +168,7 @@ def _weigh(
     E: tl.constexpr, TILE_E: tl.constexpr, ROW_TILE: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
     KIND: tl.constexpr, UPCAST: tl.constexpr,
 ):  # fmt: skip
-    """A program has the rows and steps of one of `_scores`: their part of the output."""
+    """Write each program's part of the output, for the same rows and steps as in `_scores`."""
     batch = (tl.program_id(0) // kv_heads).to(tl.int64)
     head = (tl.program_id(0) % kv_heads).to(tl.int64)
     row = tl.program_id(2) * ROW_TILE + tl.arange(0, ROW_TILE)
@@ -197,9 +198,29 @@ def _weigh(
 def decode(
     q: Tensor, k: Tensor, v: Tensor, lists: BlockLists | None, lengths: Tensor | None, *, alpha: float, scale: float
 ) -> Tensor:
-    """Output ``[B, H, M, E]`` in the dtype of q; `lists` of one block of queries, per head of the keys; all keys without.
+    """Compute attention of the newest tokens.
 
-    Two runs give the same bytes: parts are added up in one order.
+    Parameters
+    ----------
+    q, k, v : Tensor ``[B, H, M, D]``, ``[B, G, n, D]``, ``[B, G, n, E]``
+        Queries and cache.
+    lists : BlockLists, optional
+        Visited blocks of one query block, per key head. By default, all keys are visited.
+    lengths : int Tensor ``[B]``, optional
+        Tokens of each sequence in the cache.
+    alpha : float
+        From 1 to 2.
+    scale : float
+        Positive factor on ``q @ k.T``.
+
+    Returns
+    -------
+    Tensor ``[B, H, M, E]``
+        In the dtype of `q`.
+
+    Notes
+    -----
+    Repeated calls give bitwise equal outputs, because the parts are added in a fixed order.
     """
     (b, h, m, d), (kv_heads, keys, e) = q.shape, v.shape[1:]
     rows, kind = h // kv_heads * m, kind_of(alpha)
@@ -237,12 +258,12 @@ def decode(
 
 
 def _key_step(block: int, dtype: torch.dtype) -> int:
-    """Keys per step: a divisor of the block if there is a fair one, so that a step is one piece of memory."""
+    """Return the keys per step: a large divisor of the block, so that a step is contiguous, or else the preferred step."""
     preferred = 32 if dtype == torch.float32 else 64
     return next((step for step in (preferred, 32, 16) if step <= preferred and block % step == 0), preferred)
 
 
 def _splits(programs: int, steps: int, x: Tensor) -> int:
-    """Into how many parts the steps are cut."""
+    """Return the number of parts that the steps are split into, so that all multiprocessors have work."""
     processors = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 2  # interpreted
     return max(1, min(steps, -(-PROGRAMS * processors // programs)))

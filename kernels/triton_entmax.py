@@ -1,66 +1,92 @@
 """The mathematics of the Triton kernels, one step per function.
 
-With ``a = 1 / (alpha - 1)`` (`power`) and scores ``s = factor * x``, where x are products of queries and keys and the factor
-contains alpha - 1, weights are ``p = u ** a`` for ``u = (s - tau)_+``, and their derivatives go by ``w = u ** (a - 1)``. The
-norm ``N(tau) = ||u||_a`` is convex and falls with slope ``-sum(w) / N ** (a - 1)``; the threshold is where it is 1.
+Let x be the products of queries and keys. The scores are ``s = factor * x``, where the factor includes alpha - 1. With
+``a = 1 / (alpha - 1)`` (`power`), the weights are ``p = u ** a`` for ``u = (s - tau)_+``, and their derivatives are
+proportional to ``w = u ** (a - 1)``. The norm ``N(tau) = ||u||_a`` is convex and decreasing with slope
+``-sum(w) / N ** (a - 1)``. The threshold is the point where it is 1.
 
-What is done for every pair of a query and a key decides the speed, more than the matrix products do, so it is little: on a GPU,
-u is one instruction, a multiplication and addition clamped to 0 .. 1. (No threshold is tried below the largest score - 1, so u
-is at most 1.) Clamping hides NaN, which comes back by row: the first sweep finds it, tau of the row is NaN, and so is p.
+The work per pair of a query and a key limits the speed more than the matrix products do, so it is kept small. On a GPU, u is
+one instruction: a multiplication and addition, clamped to 0 .. 1. No threshold below the largest score - 1 is tried, so u is at
+most 1. Clamping hides NaN, which is restored by row: the first sweep sets the row's tau to NaN, and then p is NaN.
 """
 
 import torch
 import triton
 import triton.language as tl
 
-#: Which alpha: 1, 1.5, 2, and any other between 1 and 2.
+#: Kinds of alpha: 1, 1.5, 2, and any other value between 1 and 2.
 SOFTMAX = tl.constexpr(0)
 SQUARES = tl.constexpr(1)
 SPARSEMAX = tl.constexpr(2)
 GENERAL = tl.constexpr(3)
 
-#: The sum of weights before the last step may be this far from 1; what that step leaves, half precision rounds away.
+#: Tolerated error of the sum of weights before the last step. Half precision rounds away the error that this step leaves.
 HALF_TOLERANCE = {SQUARES.value: 0.2, SPARSEMAX.value: 0.02, GENERAL.value: 0.05}
-#: In float32, and where a certificate is built on the threshold, nothing but rounding may be left.
+#: The same for float32 and for certificates, where only rounding errors may remain.
 SINGLE_TOLERANCE = 2.0**-20
-#: A step smaller than this part of the threshold is rounding, and the search is over.
+#: The search ends when a step is below this fraction of the threshold, because it is only rounding.
 SMALLEST_STEP = tl.constexpr(2.0**-22)
 
-#: This part of a number is at least what single precision resolves there.
+#: Relative resolution of single precision, at least.
 RESOLUTION = tl.constexpr(2.0**-23)
 
-#: A threshold below every score, finite so that differences from it are numbers.
+#: A threshold below every score; it is finite, so that differences from it are finite.
 LOWEST = tl.constexpr(-3.4e38)
 LOG2_E = tl.constexpr(1.4426950408889634)
 
 
 def tolerance_of(kind: int, dtype: torch.dtype) -> float:
-    """How far from 1 the sum of weights may be before the last step."""
+    """Return the tolerated error of the sum of weights before the last step.
+
+    Parameters
+    ----------
+    kind : int
+        Value of ``SOFTMAX``, ``SQUARES``, ``SPARSEMAX`` or ``GENERAL``.
+    dtype : torch.dtype
+        Dtype of the inputs, or float32 for a certificate.
+
+    Returns
+    -------
+    float
+        Largest distance of the sum from 1.
+    """
     return SINGLE_TOLERANCE if dtype == torch.float32 else HALF_TOLERANCE.get(kind, 0.0)
 
 
 def kind_of(alpha: float) -> int:
-    """The constant for an alpha."""
+    """Return the constant for an alpha.
+
+    Parameters
+    ----------
+    alpha : float
+        From 1 to 2.
+
+    Returns
+    -------
+    int
+        Value of ``SOFTMAX``, ``SQUARES``, ``SPARSEMAX`` or ``GENERAL``.
+    """
     return {1.0: SOFTMAX, 1.5: SQUARES, 2.0: SPARSEMAX}.get(float(alpha), GENERAL).value
 
 
 @triton.jit
 def maximum(x, y):
+    """Return the larger of x and y, or NaN if either is NaN."""
     return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
 def below_largest(tau, largest):
-    """A threshold that leaves the largest score a weight, where single precision might round it onto that score.
+    """Lower a threshold that single precision may have rounded to the largest score, so that this score keeps a weight.
 
-    From 2 ** 23 on, scores are 1 or more apart: the largest then gets u >= 1, which is clamped to 1, and the others 0.
+    From 2 ** 23 on, scores are at least 1 apart. The largest then has u >= 1, which is clamped to 1, and the others have u = 0.
     """
     return tl.minimum(tau, largest - tl.abs(largest) * RESOLUTION, propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
 def powers(u, power, KIND: tl.constexpr):
-    """``u ** a`` and ``u ** (a - 1)``, both 0 where u is 0."""
+    """Return ``u ** a`` and ``u ** (a - 1)``, both 0 where u is 0."""
     if KIND == SQUARES:
         p = u * u
         w = u
@@ -75,7 +101,10 @@ def powers(u, power, KIND: tl.constexpr):
 
 @triton.jit
 def weights(x, factor, tau, nothing, power, KIND: tl.constexpr):
-    """p and w of products ``x``, both 0 for an infinite threshold; `tau` and `nothing`, 0 or NaN to add to p, broadcast."""
+    """Return p and w of products ``x``, both 0 for an infinite threshold.
+
+    `tau` and `nothing` broadcast to x. `nothing` is 0 or NaN and is added to p.
+    """
     if KIND == SOFTMAX:
         p = tl.exp2(tl.fma(x, factor * LOG2_E, -tau * LOG2_E))
         w = p
@@ -88,13 +117,13 @@ def weights(x, factor, tau, nothing, power, KIND: tl.constexpr):
 
 @triton.jit
 def folded(x, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """``[ROWS, COLUMNS]`` summed up to ``[ROWS, 8]``: what of a product's tile lies in one thread, so that none has to wait."""
+    """Sum ``[ROWS, COLUMNS]`` to ``[ROWS, 8]``: each thread adds its own part of a product's tile, so no thread waits."""
     return tl.sum(tl.reshape(x, [ROWS, COLUMNS // 8, 8]), 1)
 
 
 @triton.jit
 def root(total, power, KIND: tl.constexpr):
-    """``total ** (1 / a)``."""
+    """Return ``total ** (1 / a)``."""
     if KIND == SQUARES:
         norm = tl.sqrt(total)
     elif KIND == SPARSEMAX:
@@ -106,7 +135,7 @@ def root(total, power, KIND: tl.constexpr):
 
 @triton.jit
 def below_power(norm, power, KIND: tl.constexpr):
-    """``norm ** (a - 1)``."""
+    """Return ``norm ** (a - 1)``."""
     if KIND == SQUARES:
         result = norm
     elif KIND == SPARSEMAX:
@@ -118,16 +147,17 @@ def below_power(norm, power, KIND: tl.constexpr):
 
 @triton.jit
 def online_step(tau, norm, slope, largest, x, factor, power, KIND: tl.constexpr):
-    """One more tile of products for a lower bound of the threshold, and a line below the norm of all keys from there on.
+    """Update a lower bound on the threshold with one more tile of products.
 
-    With ``norm - slope * d`` at most the norm of the keys before at ``tau + d``, for every d >= 0, the a-norm of that and of
-    the tile's own norm is convex in d and below the norm of all keys; so is its tangent. Where that line is above 1, so is the
-    norm, and the line's root is still below the threshold.
+    The state includes a line below the norm of all keys so far: ``norm - slope * d`` is at most the norm of these keys at ``tau
+    + d``, for every d >= 0. The a-norm of this line and of the tile's norm is convex in d and below the norm of all keys, and
+    so is its tangent, which is the new line. Where the line is above 1, so is the norm. The point where the line reaches 1 is
+    therefore still below the threshold.
     """
     largest = maximum(largest, tl.max(x, 1) * factor)
-    raised = maximum(tau, below_largest(largest - 1, largest))  # the norm at the largest score - 1 is at least 1
+    raised = maximum(tau, below_largest(largest - 1, largest))  # The norm at the largest score - 1 is at least 1.
     norm = maximum(norm - slope * (raised - tau), 0.0)
-    p, w = powers(maximum(tl.fma(x, factor, -raised[:, None]), 0.0), power, KIND)  # not clamped: here NaN is found
+    p, w = powers(maximum(tl.fma(x, factor, -raised[:, None]), 0.0), power, KIND)  # not clamped, to detect NaN
     seen = below_power(norm, power, KIND)
     total = tl.sum(p, 1) + norm * seen
     below = tl.sum(w, 1) + slope * seen
@@ -138,10 +168,11 @@ def online_step(tau, norm, slope, largest, x, factor, power, KIND: tl.constexpr)
 
 @triton.jit
 def refined(tau, lower, last_tau, last_norm, last_slope, total, below, power, KIND: tl.constexpr):
-    """The next threshold from the sums of p and w of all keys at `tau`, a lower bound, and norm and slope (positive) at `tau`.
+    """Return the next threshold, a lower bound on it, and the norm and slope (positive) at `tau`.
 
-    Newton's step ends below the threshold from either side. Once two sweeps have come near, the cubic that has their thresholds
-    and slopes (Hermite's, of tau as a function of the norm) says how much is missing; more than another such step never is.
+    `total` and `below` are the sums of p and w of all keys at `tau`. Newton's step ends below the threshold from either side.
+    Once two sweeps are close, the Hermite cubic of tau as a function of the norm, through both thresholds with their slopes,
+    estimates the missing part. The missing part is never larger than another such step.
     """
     norm = root(total, power, KIND)
     slope = below / below_power(norm, power, KIND)

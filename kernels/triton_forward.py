@@ -1,7 +1,8 @@
 """Forward pass of block-sparse entmax attention in Triton.
 
-A program has a tile of queries, and sweeps over the keys that it visits without keeping a score: once for a lower bound of its
-thresholds that is already close, twice or a little more to make them exact, and once to weigh the values. Softmax takes one.
+Each program processes a tile of queries and sweeps over its visited keys several times without storing scores. The first sweep
+computes a close lower bound on the thresholds. About two sweeps refine them, and one sums the weighted values. Softmax takes
+one sweep in total.
 """
 
 import torch
@@ -28,7 +29,7 @@ from .triton_entmax import (
 )
 from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast, without_hidden
 
-#: Sweeps that refine a threshold, at most; two are usual in half precision, four in single.
+#: Largest number of sweeps that refine a threshold; two are usual in half precision and four in single precision.
 MOST_SWEEPS = 12
 
 
@@ -38,7 +39,7 @@ def _products(
     D: tl.constexpr, TILE_D: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
     EVEN: tl.constexpr, MASKED: tl.constexpr, UPCAST: tl.constexpr,
 ):  # fmt: skip
-    """A step's products ``[ROW_TILE, KEY_STEP]``, ``-inf`` for keys that are not below `seen` of their row, and its keys."""
+    """Return a step's products ``[ROW_TILE, KEY_STEP]``, ``-inf`` for keys not below their row's `seen`, and its keys."""
     start, local = listed_tile(list_ptr, step, count, K_BLOCK, KEY_STEP)
     k = load_tile(k_ptr, start, local, key_limit, stride_n, stride_d, D, TILE_D, EVEN)
     x = product(q, tl.trans(k), UPCAST)
@@ -57,20 +58,21 @@ def _forward(
     ROWS: tl.constexpr, ROW_TILE: tl.constexpr, PARTS: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
     KIND: tl.constexpr, CAUSAL: tl.constexpr, EVEN: tl.constexpr, UPCAST: tl.constexpr, SWEEPS: tl.constexpr,
 ):  # fmt: skip
+    """Compute output, tau and flags of live blocks; each program processes a tile of queries."""
     tile = tl.program_id(0) % tiles
     if CAUSAL:
-        tile = tiles - 1 - tile  # the longest lists first
+        tile = tiles - 1 - tile  # longest lists first
     batch = (tl.program_id(0) // tiles // heads).to(tl.int64)
     head = (tl.program_id(0) // tiles % heads).to(tl.int64)
     limit = queries
     key_limit = keys
     if lengths_ptr is not None:
-        limit = tl.minimum(tl.load(lengths_ptr + batch), keys).to(tl.int32)  # nobody may have looked at lengths
+        limit = tl.minimum(tl.load(lengths_ptr + batch), keys).to(tl.int32)  # lengths may be unchecked
         key_limit = limit
     row = tile * ROWS + tl.arange(0, ROW_TILE)
     owned = (tl.arange(0, ROW_TILE) < ROWS) & (row < queries)
     sees = owned & (row < limit)
-    seen = tl.where(sees, key_limit, 0)  # a row sees the keys before this one
+    seen = tl.where(sees, key_limit, 0)  # a row attends to the keys below this one
     if CAUSAL:
         seen = tl.where(sees, tl.minimum(row + 1, key_limit), 0)
     hidden = tl.min(tl.where(sees, seen, key_limit), 0)
@@ -90,7 +92,7 @@ def _forward(
     accumulated = tl.zeros([ROW_TILE, TILE_E], tl.float32)
 
     if KIND == SOFTMAX:
-        largest = tl.full([ROW_TILE], LOWEST, tl.float32)  # in units of log 2
+        largest = tl.full([ROW_TILE], LOWEST, tl.float32)  # in base-2 logarithms
         total = tl.zeros([ROW_TILE], tl.float32)
         for step in range(0, steps):
             x, start, local = _products(
@@ -104,7 +106,7 @@ def _forward(
             v = load_tile(v_base, start, local, key_limit, v_sn, v_sd, E, TILE_E, EVEN)
             accumulated = accumulated * shrunk[:, None] + product(p.to(v.dtype), v, UPCAST)
             largest = raised
-        # A tile is masked where a row that sees anything asks for it: what it gave to the others is taken back.
+        # Tiles are masked only if a row with allowed keys needs it, so sums of rows without allowed keys are reset here.
         total = tl.where(sees, total, 0.0)
         accumulated = tl.where(sees[:, None], accumulated, 0.0)
         tau = (largest + tl.log2(total)) / LOG2_E
@@ -145,7 +147,8 @@ def _forward(
             tau, lower, norm, slope = refined(tau, lower, last_tau, norm, slope, total, tl.sum(belows, 1), power, KIND)
             tau = below_largest(tau, largest)
             last_tau = before
-            allowed = tl.where(sweep == 0, 0.0625, 1.0) * tolerance  # the first step is Newton's alone, and leaves more
+            # The first step is a plain Newton step, which leaves a larger error, so its tolerance is stricter.
+            allowed = tl.where(sweep == 0, 0.0625, 1.0) * tolerance
             moved = (tl.abs(total - 1) > allowed) & (tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP)
             unsettled = tl.max((moved & sees).to(tl.int32), 0)
             sweep += 1
@@ -163,7 +166,7 @@ def _forward(
             accumulated += product(p.to(v.dtype), v, UPCAST)
             weight = tl.sum(p, 1)
             total += weight
-            # Several rows or keys may write to the flag of their block, all of them the same 1; NaN counts as alive.
+            # Several rows or keys may write to their block's flag, but all write 1. NaN counts as alive.
             flags = alive_ptr + ((batch * heads + head) * tiles + tile) * width
             if K_BLOCK % KEY_STEP == 0:
                 flag = flags + step // (K_BLOCK // KEY_STEP) + tl.zeros([ROW_TILE], tl.int32)
@@ -191,10 +194,40 @@ def forward(
     causal: bool,
     precise: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Output ``[B, H, Q, E]``, tau ``[B, H, Q]`` in float32, and int8 flags of listed blocks with a nonzero weight.
+    """Compute the forward pass.
 
-    Flags are ``[B, H, tiles, W]`` by tile of ``sizes.rows`` queries and place in the list, or empty for softmax, where no
-    weight is 0. Two runs give the same bytes: nothing is added up in an order that could change.
+    Parameters
+    ----------
+    q, k, v : Tensor ``[B, H, Q, D]``, ``[B, G, K, D]``, ``[B, G, K, E]``
+        Queries, keys and values.
+    lists : BlockLists
+        Visited blocks; if `causal`, without future blocks.
+    lengths : int Tensor ``[B]``, optional
+        Tokens of each sequence.
+    sizes : TileSizes
+        Tile sizes for the blocks of `lists`.
+    alpha : float
+        From 1 to 2.
+    scale : float
+        Positive factor on ``q @ k.T``.
+    causal : bool
+        Whether each query attends only to its own and earlier keys.
+    precise : bool
+        Whether to refine thresholds of half precision as accurately as for float32.
+
+    Returns
+    -------
+    output : Tensor ``[B, H, Q, E]``
+        In the dtype of `q`.
+    tau : float32 Tensor ``[B, H, Q]``
+        Threshold of each query, infinite for a query with no allowed key.
+    alive : int8 Tensor ``[B, H, tiles, W]``
+        1 for listed blocks with a nonzero weight, by tile of ``sizes.rows`` queries and position in the list. Empty for
+        softmax, where no weight is 0.
+
+    Notes
+    -----
+    Repeated calls give bitwise equal results, because the order of all sums is fixed.
     """
     (b, h, n, d), (keys, e) = q.shape, v.shape[2:]
     output = torch.empty((b, h, n, e), dtype=q.dtype, device=q.device)

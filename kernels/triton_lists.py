@@ -1,6 +1,6 @@
-"""Lists of blocks for the Triton kernels, cut in one launch each.
+"""Block lists for the Triton kernels, filtered in one launch each.
 
-A dozen small operations of PyTorch would take longer than a short attention does.
+A dozen small PyTorch operations would take longer than a short attention.
 """
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .lists import BlockLists, TransposedLists, broadcast_strides
 
-#: Entries of a list that a program looks at at a time.
+#: List entries that a program processes at a time.
 STEP = 128
 
 
@@ -22,9 +22,10 @@ def _cut(
     heads, rows, width, k_blocks, marks_width,
     PARTS: tl.constexpr, QUERIES: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """A program has a row of `QUERIES` queries, of which `PARTS` share a list: what is kept of it, in its order.
+    """Filter a list and keep its order; each program processes a row of `QUERIES` queries, and `PARTS` rows share a list.
 
-    In `marks`, each block of keys has a count of the rows that keep it, and a bit for each of them: both the same in any order.
+    For each key block, `marks` contains the number of rows that keep it and a bit for each of them. Both are independent of the
+    order of programs.
     """
     row = tl.program_id(0) % rows
     head = (tl.program_id(0) // rows % heads).to(tl.int64)
@@ -62,7 +63,7 @@ def _cut(
 
 @triton.jit(do_not_specialize=["k_blocks", "tiles", "marks_width", "capacity"])
 def _tiles_of_marks(marks_ptr, ends_ptr, tiles_ptr, k_blocks, tiles, marks_width, capacity, STEP: tl.constexpr):
-    """A program has a block of keys: the tiles whose bits are set, ascending."""
+    """Write the tiles whose bits are set, ascending; each program processes a key block."""
     marks = marks_ptr + tl.program_id(0).to(tl.int64) * marks_width
     begin = tl.load(ends_ptr + tl.program_id(0)) - tl.load(marks)
     target = tiles_ptr + (tl.program_id(0) // k_blocks).to(tl.int64) * capacity + begin
@@ -75,7 +76,22 @@ def _tiles_of_marks(marks_ptr, ends_ptr, tiles_ptr, k_blocks, tiles, marks_width
 
 
 def both_lists(lists: BlockLists, more: BlockLists | None, causal: bool) -> BlockLists:
-    """The blocks of one list, or two of the same shape; if causal, without those of which every key is in the future."""
+    """Join one or two lists, and drop future blocks if causal.
+
+    Parameters
+    ----------
+    lists : BlockLists
+        Visited blocks.
+    more : BlockLists, optional
+        More visited blocks, for the same batch entries, heads and query blocks.
+    causal : bool
+        Whether to drop key blocks that lie entirely in the future.
+
+    Returns
+    -------
+    BlockLists
+        The remaining blocks in the order of the lists.
+    """
     shape = (*lists.indices.shape[:3], lists.indices.shape[-1] + (0 if more is None else more.indices.shape[-1]))
     return _launched(lists, more, None, None, shape, rows=lists.block[0], causal=causal, k_blocks=0)
 
@@ -83,9 +99,31 @@ def both_lists(lists: BlockLists, more: BlockLists | None, causal: bool) -> Bloc
 def from_both_sides(
     lists: BlockLists, rows: int, tiles: int, alive: Tensor | None, k_blocks: int
 ) -> tuple[BlockLists, TransposedLists]:
-    """The lists of tiles of `rows` queries, a divisor of the block, and those of blocks of keys.
+    """Return the key blocks of each query tile, and the query tiles of each key block.
 
-    Only ``alive [B, H, tiles, W]`` blocks, if given. Nothing is sorted: a bit for each tile and block of keys says it all.
+    Parameters
+    ----------
+    lists : BlockLists
+        Visited blocks.
+    rows : int
+        Queries per tile, a divisor of the query block size.
+    tiles : int
+        Number of query tiles.
+    alive : int8 Tensor ``[B, H, tiles, W]``, optional
+        Nonzero for the list entries to keep; all by default.
+    k_blocks : int
+        Number of key blocks.
+
+    Returns
+    -------
+    by_tile : BlockLists
+        Key blocks of each tile, in the order of the lists.
+    visitors : TransposedLists
+        Tiles of each key block, ascending.
+
+    Notes
+    -----
+    Nothing is sorted. A bit for each pair of a tile and a key block determines both results.
     """
     shape = (*lists.indices.shape[:2], tiles, lists.indices.shape[-1]) if alive is None else tuple(alive.shape)
     batch, heads, _, width = shape
@@ -113,6 +151,7 @@ def _launched(
     causal: bool,
     k_blocks: int,
 ) -> BlockLists:
+    """Launch the filter for lists of the given shape."""
     counts = torch.empty(shape[:3], dtype=torch.int32, device=lists.counts.device)
     indices = torch.empty(shape, dtype=torch.int32, device=lists.counts.device)
     second = (None, None) if more is None else (more.counts, more.indices)

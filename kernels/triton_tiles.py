@@ -1,7 +1,7 @@
-"""How the Triton kernels find, load and multiply tiles.
+"""Addressing, loading and multiplying tiles in the Triton kernels.
 
-Positions of a tile are a scalar start and local offsets, so that a tile within one block has cheap addresses: only the start,
-in 64 bits, changes from step to step. A tile that spans listed blocks has start 0, and gathers.
+A tile's positions are a scalar start plus local offsets. For a tile within one block, only the 64-bit start changes from step
+to step, which makes addresses cheap. A tile that spans several listed blocks has start 0 and gathers its rows.
 """
 
 import os
@@ -11,35 +11,51 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-#: A position beyond every sequence.
+#: A position beyond any sequence.
 NOWHERE = tl.constexpr(2147483647)
-#: Triton's interpreter multiplies bfloat16 wrongly, without a word.
+#: Whether kernels are interpreted. The interpreter silently multiplies bfloat16 wrongly.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def check_device(x: Tensor) -> None:
-    """Refuse tensors that no Triton kernel can read.
+    """Check that Triton kernels can read a tensor.
+
+    Parameters
+    ----------
+    x : Tensor
+        Queries.
 
     Raises
     ------
     ValueError
-        If they are not on a GPU, and kernels are not interpreted.
+        If `x` is not on a GPU, and kernels are not interpreted.
     """
     if not (x.is_cuda or INTERPRETED):
         raise ValueError(
-            f"backend: 'triton' compiles for CUDA, but q of shape {tuple(x.shape)} is on {x.device}; the environment variable "
-            "TRITON_INTERPRET=1, set before the first import of triton, interprets the kernels there"
+            f"`backend` must be 'gather' on {x.device}, got 'triton', which compiles for CUDA; to interpret the kernels, set "
+            "the environment variable TRITON_INTERPRET=1 before triton is first imported"
         )
 
 
 def upcast(x: Tensor) -> bool:
-    """Whether tiles of this dtype have to become float32 before they are multiplied."""
+    """Return whether tiles must be cast to float32 before they are multiplied.
+
+    Parameters
+    ----------
+    x : Tensor
+        Queries.
+
+    Returns
+    -------
+    bool
+        True for bfloat16 in the interpreter.
+    """
     return INTERPRETED and x.dtype == torch.bfloat16
 
 
 @triton.jit
 def listed_tile(list_ptr, step, count, SIZE: tl.constexpr, TILE: tl.constexpr):
-    """Start and offsets ``[TILE]`` of the positions at a step through `count` listed blocks of `SIZE`."""
+    """Return start and offsets ``[TILE]`` of the positions at a step through `count` listed blocks of `SIZE` tokens."""
     offset = tl.arange(0, TILE)
     if SIZE % TILE == 0:
         parts: tl.constexpr = SIZE // TILE
@@ -58,12 +74,12 @@ def listed_tile(list_ptr, step, count, SIZE: tl.constexpr, TILE: tl.constexpr):
 def load_tile(
     ptr, start, local, limit, stride_n, stride_d, WIDTH: tl.constexpr, TILE_WIDTH: tl.constexpr, EVEN: tl.constexpr
 ):
-    """Rows ``start + local`` below `limit` of ``[n, WIDTH]``, and 0 elsewhere: ``[TILE, TILE_WIDTH]``.
+    """Load rows ``start + local`` of ``[n, WIDTH]`` as ``[TILE, TILE_WIDTH]``, with 0 for rows from `limit` on.
 
-    EVEN promises that all rows are below the limit.
+    `EVEN` must only be True if all rows are below the limit.
     """
     column = tl.arange(0, TILE_WIDTH)
-    # Offsets within a block fit 32 bits; starts and gathered positions times their stride may not.
+    # Offsets within a block fit in 32 bits; starts and gathered positions times their stride may not.
     pointers = ptr + start.to(tl.int64) * stride_n
     pointers = pointers + (local.to(tl.int64)[:, None] * stride_n + column[None, :] * stride_d)
     if EVEN:
@@ -81,7 +97,7 @@ def load_tile(
 
 @triton.jit
 def store_tile(ptr, tile, row, inside, WIDTH: tl.constexpr, TILE_WIDTH: tl.constexpr):
-    """Write rows ``[TILE]`` of a contiguous ``[n, WIDTH]`` where they are `inside`, in its dtype."""
+    """Store the rows of a tile that are `inside` to a contiguous ``[n, WIDTH]``, in its dtype."""
     column = tl.arange(0, TILE_WIDTH)
     pointers = ptr + row.to(tl.int64)[:, None] * WIDTH + column[None, :]
     tl.store(pointers, tile.to(ptr.dtype.element_ty), mask=inside[:, None] & (column < WIDTH)[None, :])
@@ -89,9 +105,9 @@ def store_tile(ptr, tile, row, inside, WIDTH: tl.constexpr, TILE_WIDTH: tl.const
 
 @triton.jit
 def without_hidden(x, start, local, seen, hidden, SIZE: tl.constexpr, TILE: tl.constexpr):
-    """Products ``[rows, TILE]`` with the keys ``start + local``, ``-inf`` where a key is not below `seen` of its row.
+    """Set products ``[rows, TILE]`` with keys ``start + local`` to ``-inf`` where a key is not below its row's `seen`.
 
-    All rows see all keys below `hidden`: so most tiles within a block need no look at each pair.
+    All rows attend to all keys below `hidden`, so most tiles within a block need no mask.
     """
     if SIZE % TILE == 0:
         if start + TILE > hidden:
@@ -103,7 +119,7 @@ def without_hidden(x, start, local, seen, hidden, SIZE: tl.constexpr, TILE: tl.c
 
 @triton.jit
 def product(a, b, UPCAST: tl.constexpr):
-    """``a @ b`` in float32; float32 inputs are not rounded to TF32."""
+    """Return ``a @ b`` in float32, without rounding float32 inputs to TF32."""
     if UPCAST:
         a = a.to(tl.float32)
         b = b.to(tl.float32)

@@ -1,4 +1,4 @@
-"""Which blocks of keys each block of queries has to read, cut into chunks of a bounded number of scores."""
+"""Key blocks that each query block reads in the gather backend, in chunks of a bounded number of scores."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from torch import Tensor
 
 from .lists import BlockLists
 
-#: Scores per chunk: the several passes over a chunk of this size stay in the cache.
+#: Scores per chunk. A chunk of this size stays in the CPU cache over several passes.
 CHUNK_SCORES = 1 << 18
-#: Block size of dense attention, where no mask has one.
+#: Block size of dense attention, which has no mask to define it.
 DENSE_BLOCK = 64
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Blocks of queries that visit about the same number M of blocks of keys.
+    """Query blocks that visit a similar number of key blocks, at most M.
 
     Attributes
     ----------
     queries : int64 Tensor ``[G]``
-        Which blocks of queries, counted over batch, head and position.
+        Query blocks, numbered over batch, head and position.
     keys : int64 Tensor ``[G * M]``
-        Which blocks of keys, counted over batch, head of the keys and position.
+        Key blocks, numbered over batch, key head and position.
     hidden : Bool Tensor ``[G, 1 or q_block, M * k_block]``, optional
-        True where a query does not see a key; None if it sees all.
+        True where a query must not attend to a key; None if all pairs are allowed.
     """
 
     queries: Tensor
@@ -36,17 +36,22 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Visits:
-    """The visits of one attention: sizes, the rule of tokens, and the lists of blocks.
+    """Sizes, token mask and block lists of one attention.
 
     Attributes
     ----------
     batch, heads, kv_heads : int
+        Batch size, query heads and key heads.
     length : tuple of int
         Number of queries and of keys.
     visited : BlockLists, optional
-        None for dense attention.
+        Visited blocks; None for dense attention.
     causal : bool
+        Whether each query attends only to its own and earlier keys.
     lengths : int64 Tensor ``[B]``, optional
+        Tokens of each sequence.
+    device : torch.device
+        Device of the tensors.
     """
 
     batch: int
@@ -60,16 +65,17 @@ class Visits:
 
     @property
     def block(self) -> tuple[int, int]:
+        """Queries and keys per block."""
         return (DENSE_BLOCK, DENSE_BLOCK) if self.visited is None else self.visited.block
 
     @property
     def blocks(self) -> tuple[int, int]:
-        """Number of blocks of queries and of keys."""
+        """Number of query blocks and key blocks."""
         return tuple(-(-n // size) for n, size in zip(self.length, self.block, strict=True))
 
     @cached_property
     def lists(self) -> tuple[Tensor, Tensor]:
-        """Counts ``[R]`` and indices ``[R, W]`` for the R = B * H * Q_blocks blocks of queries, without hidden blocks."""
+        """Counts ``[R]`` and indices ``[R, W]`` for all R = B * H * Q_blocks query blocks, without hidden blocks."""
         q_blocks, k_blocks = self.blocks
         shape = (self.batch, self.heads, q_blocks)
         if self.visited is None:
@@ -79,24 +85,31 @@ class Visits:
             indices = self.visited.indices.expand(*shape, -1)
             counts = self.visited.counts.expand(shape)
             listed = torch.arange(indices.shape[-1], device=self.device) < counts[..., None]
-        listed = listed & self._any_seen(indices)
+        listed = listed & self._any_allowed(indices)
         order = (~listed).to(torch.uint8).argsort(dim=-1, stable=True)
         return listed.sum(-1).flatten(), indices.gather(-1, order).flatten(0, 2)
 
-    def _any_seen(self, indices: Tensor) -> Tensor:
-        """False where causality or lengths hide all of a block; ``indices [B, H, Q_blocks, W]`` of blocks of keys."""
+    def _any_allowed(self, indices: Tensor) -> Tensor:
+        """Return whether causality and lengths allow any pair of a query block and its key blocks ``[B, H, Q_blocks, W]``."""
         first_key = indices * self.block[1]
         first_query = torch.arange(self.blocks[0], device=self.device)[:, None] * self.block[0]
-        seen = torch.ones_like(indices, dtype=torch.bool)
+        allowed = torch.ones_like(indices, dtype=torch.bool)
         if self.causal:
-            seen &= first_key < first_query + self.block[0]
+            allowed &= first_key < first_query + self.block[0]
         if self.lengths is not None:
             limit = self.lengths[:, None, None, None]
-            seen &= (first_key < limit) & (first_query < limit)
-        return seen
+            allowed &= (first_key < limit) & (first_query < limit)
+        return allowed
 
     def chunks(self) -> Iterator[Chunk]:
-        """All blocks of queries with a visit, the longest lists first, so that little of a chunk is padding."""
+        """Iterate over the query blocks that visit any key block.
+
+        Yields
+        ------
+        Chunk
+            Query blocks with the longest lists come first, so that lists in a chunk have similar lengths and need little
+            padding.
+        """
         counts, _ = self.lists
         order = counts.argsort(dim=0, descending=True, stable=True)
         ordered = counts[order].tolist()
@@ -108,6 +121,7 @@ class Visits:
             start += step
 
     def _chunk(self, rows: Tensor, most: int) -> Chunk:
+        """Return the chunk of some query blocks, whose longest list has `most` entries."""
         counts, indices = self.lists
         listed = torch.arange(most, device=self.device) < counts[rows, None]  # [G, M]
         blocks = torch.where(listed, indices[rows, :most].long(), 0)
@@ -118,7 +132,7 @@ class Visits:
         return Chunk(rows, keys.flatten(), self._hidden(batch, row_block, blocks, listed))
 
     def _hidden(self, batch: Tensor, row_block: Tensor, blocks: Tensor, listed: Tensor) -> Tensor | None:
-        """The rule of tokens for blocks of queries ``[G]`` in batch entries ``[G]`` and their blocks of keys ``[G, M]``."""
+        """Return the token mask of query blocks ``[G]`` in batch entries ``[G]`` and their key blocks ``[G, M]``."""
         key = blocks[..., None] * self.block[1] + torch.arange(self.block[1], device=self.device)  # [G, M, k_block]
         limit = key.new_full(batch.shape, self.length[1]) if self.lengths is None else self.lengths[batch]
         hidden = ~listed[..., None] | (key >= limit[:, None, None])

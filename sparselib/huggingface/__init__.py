@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sparselib.huggingface.calibration import sparsify
     from sparselib.huggingface.sparsified import Sparsified
 
-# Imported on first access, so that a program which only calls `use_attention` does not load the calibration.
+# Imported on first access, so that `use_attention` alone does not load the calibration.
 _MODULES = {"Sparsified": "sparsified", "sparsify": "calibration", "use_attention": "attention"}
 __all__ = ["Sparsified", "sparsify", "use_attention"]
 

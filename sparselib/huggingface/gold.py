@@ -1,4 +1,4 @@
-"""Which keys a head needs, as a rule with a name: ``entmax:1.5``, ``mass:0.95`` or ``top:8``."""
+"""Gold rules, the keys that a head needs, by name: ``entmax:1.5``, ``mass:0.95`` or ``top:8``."""
 
 from collections.abc import Callable
 
@@ -9,29 +9,35 @@ from sparselib.control import LayerCall
 from sparselib.dense_attention import attention_weights
 from sparselib.normalizers import Entmax, Normalizer
 
-#: From a layer's call to ``Bool[B, H, Q, K]``, never True where nothing is visible.
+#: From a layer's call to ``Bool[B, H, Q, K]``, which is never True at invisible pairs.
 GoldRule = Callable[[LayerCall], Tensor]
 
 
 def gold_rule(name: str) -> GoldRule:
-    """The rule of a name, each under the model's own scores.
+    """Return the gold rule of a name, applied to the model's own scores.
 
-    - ``entmax:A``: the keys with a weight of A-entmax that is not 0, A in (1, 2].
-    - ``mass:P``: the fewest keys whose weights of softmax add up to P, in (0, 1].
-    - ``top:K``: the K largest scores.
+    Parameters
+    ----------
+    name : str
+        - ``entmax:A``: the keys with nonzero weight under A-entmax, A in (1, 2].
+        - ``mass:P``: the fewest keys whose softmax weights add up to P, P in (0, 1].
+        - ``top:K``: the K largest scores.
 
-    Raises ``ValueError`` for another name, or a number outside its range.
+    Raises
+    ------
+    ValueError
+        If the rule is unknown, or its number is missing or out of range.
     """
-    kind, _, text = name.partition(":")
+    kind, _, suffix = name.partition(":")
     if kind not in _RULES:
-        raise ValueError(f"gold must be {', '.join(f'{one}:NUMBER' for one in _RULES)}; got {name!r}")
+        raise ValueError(f"`gold` must be one of {', '.join(f'{rule}:NUMBER' for rule in _RULES)}; got {name!r}")
     low, high, rule = _RULES[kind]
     try:
-        number = int(text) if kind == "top" else float(text)
+        number = int(suffix) if kind == "top" else float(suffix)
     except ValueError:
-        raise ValueError(f"gold: {name!r} has no number after the colon") from None
+        raise ValueError(f"`gold` must have a number after the colon, got {name!r}") from None
     if not low < number <= high:
-        raise ValueError(f"gold: the number of {kind} is above {low} and at most {high}; got {name!r}")
+        raise ValueError(f"`gold` must have a number above {low} and at most {high} for {kind}, got {name!r}")
     return rule(number)
 
 
@@ -40,29 +46,30 @@ def _entmax(alpha: float) -> GoldRule:
 
 
 def _mass(share: float) -> GoldRule:
-    def needed(call: LayerCall) -> Tensor:
+    def gold(call: LayerCall) -> Tensor:
         weights, order = _weights(call, Entmax(1)).sort(dim=-1, descending=True)
         before = weights.cumsum(-1) - weights
         return torch.zeros_like(weights, dtype=torch.bool).scatter_(-1, order, (before < share) & (weights > 0))
 
-    return needed
+    return gold
 
 
 def _top(count: int) -> GoldRule:
-    def needed(call: LayerCall) -> Tensor:
+    def gold(call: LayerCall) -> Tensor:
         weights = _weights(call, Entmax(1))
-        chosen = weights.topk(min(count, weights.shape[-1]), dim=-1).indices
-        return torch.zeros_like(weights, dtype=torch.bool).scatter_(-1, chosen, True) & call.visible
+        largest = weights.topk(min(count, weights.shape[-1]), dim=-1).indices
+        return torch.zeros_like(weights, dtype=torch.bool).scatter_(-1, largest, True) & call.visible
 
-    return needed
+    return gold
 
 
 def _weights(call: LayerCall, normalizer: Normalizer) -> Tensor:
+    """Return a call's weights in single precision, without gradients."""
     with torch.no_grad():
         return attention_weights(
             call.q.float(), call.k.float(), call.visible, normalizer=normalizer, scoring=call.scoring
         )
 
 
-#: What a number is above, what it is at most, and the rule.
+#: Exclusive lower limit and inclusive upper limit of the number, and the rule.
 _RULES = {"entmax": (1, 2, _entmax), "mass": (0, 1, _mass), "top": (0, 1 << 20, _top)}

@@ -1,10 +1,10 @@
-"""Which settings miss less than is allowed, with a confidence: finite samples, no assumption on the model or the text.
+"""Certified settings: their mean loss is below a limit with a confidence, for finite samples of any model and text.
 
-Settings are tested one after the other in an order that was fixed before, from the densest on, up to the first that is not
-certified ("Learn then Test", Angelopoulos et al. 2021, fixed-sequence testing): then the chance that the last one misses more
-than is allowed is at most ``1 - confidence``. The test of one setting is a bet against it (Waudby-Smith and Ramdas 2020,
-"Estimating means of bounded random variables by betting"): where the mean loss is not below the limit, the capital is not
-expected to grow, and reaches ``1 / (1 - confidence)`` with a probability of at most ``1 - confidence`` (Ville's inequality).
+Settings are tested in an order fixed in advance, from the densest on, up to the first that is not certified (fixed-sequence
+testing; Angelopoulos et al. 2021, "Learn then Test"). The probability that the last certified setting misses more than allowed
+is then at most ``1 - confidence``. Each test bets against its setting (Waudby-Smith and Ramdas 2020, "Estimating means of
+bounded random variables by betting"). If the mean loss is not below the limit, the capital is not expected to grow, and it
+reaches ``1 / (1 - confidence)`` with a probability of at most ``1 - confidence`` (Ville's inequality).
 """
 
 import math
@@ -12,20 +12,20 @@ import math
 import torch
 from torch import Tensor
 
-#: Of all that could be lost in a round, so that one sequence of which all is missed does not end the bet.
+#: Largest bet as a share of the capital at risk in a round, so that one sequence with loss 1 does not end the test.
 LARGEST_BET = 0.9
 
 
 def sequences_needed(allowed: float, confidence: float) -> int:
-    """How many sequences certify a setting that misses nothing."""
+    """Return how many sequences certify a setting that misses nothing."""
     return math.ceil(-math.log(1 - confidence) / math.log1p(allowed * LARGEST_BET / (1 - allowed)))
 
 
 def certified(losses: Tensor, allowed: float, confidence: float) -> Tensor:
-    """Where the mean loss is below ``allowed``: ``[..., N]``, losses in 0..1 of N independent sequences -> ``Bool[...]``."""
+    """Certify a mean loss below `allowed`: losses ``[..., N]`` in 0..1 of N independent sequences -> ``Bool[...]``."""
     losses = losses.double()
     number = torch.arange(1, losses.shape[-1] + 1, dtype=torch.float64, device=losses.device)
-    # Of the sequences before: a bet may not know its own round. One loss of half of what is allowed is put before them.
+    # A bet may depend on earlier sequences only. They are preceded by one loss of half the allowed loss.
     start = allowed / 2
     sums, squares = (x.cumsum(-1) - x for x in (losses, losses.square()))
     mean = (start + sums) / number
@@ -37,6 +37,6 @@ def certified(losses: Tensor, allowed: float, confidence: float) -> Tensor:
 
 
 def last_certified(losses: Tensor, allowed: float, confidence: float) -> Tensor:
-    """The last setting before the first that is not certified, or -1: ``[S, ..., N]`` -> integers ``[...]``."""
+    """Return the last setting before the first uncertified one, or -1: ``[S, ..., N]`` -> integers ``[...]``."""
     passed = certified(losses, allowed, confidence)
     return passed.long().cumprod(0).sum(0) - 1

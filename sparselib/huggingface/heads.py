@@ -1,4 +1,4 @@
-"""How each head of a layer predicts, as data, and the one predictor of the layer that follows from it."""
+"""The predictor settings of each head as data, and the layer's predictor made from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ WINDOWS = (255, 127, 63, 31, 15, 7)
 
 @dataclass(frozen=True)
 class Setting:
-    """How one head predicts: a family, its numbers, and the total width of the window beside it."""
+    """One head's predictor: its family, the family's numbers, and the total width of the window added to it."""
 
     family: str
     window: int = 0
@@ -36,52 +36,52 @@ class Setting:
 
 
 def settings(family: str, window: int, thresholds: Sequence[float], clusters: Sequence[int]) -> list[Setting]:
-    """The settings of a family for one head, in the order in which they are tested: the densest first.
+    """Return a family's settings for one head in the order of testing, from dense to sparse.
 
-    Raises ``ValueError`` for an unknown family.
+    Raise ``ValueError`` for an unknown family.
     """
     one_of("predictors", family, FAMILIES)
     if family == "distance":
-        found = [Setting(family, window, threshold=threshold) for threshold in thresholds]
+        sparse = [Setting(family, window, threshold=threshold) for threshold in thresholds]
     elif family == "kmeans":
-        found = [Setting(family, window, clusters=count, top_k=top_k) for count in clusters for top_k in TOP_K]
+        sparse = [Setting(family, window, clusters=count, top_k=top_k) for count in clusters for top_k in TOP_K]
     else:
-        found = [Setting(family, width) for width in WINDOWS if width >= window]
-    return [Setting(DENSE), *found]
+        sparse = [Setting(family, width) for width in WINDOWS if width >= window]
+    return [Setting(DENSE), *sparse]
 
 
 @dataclass(frozen=True, eq=False)
 class PerHead:
-    """Groups of heads ``[G]``, each with a predictor and the total width of a window of its own."""
+    """A predictor of groups of heads: each has the heads' numbers ``[G]``, a predictor, and the total width of a window."""
 
     needs: ClassVar[Needs] = Needs()
 
     groups: tuple[tuple[Tensor, Predictor, int], ...]
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, K]``, windows included."""
-        found = torch.zeros(*q.shape[:3], k.shape[2], dtype=torch.bool, device=q.device)
+        """Return the predicted pairs, ``Bool[B, H, Q, K]``, including windows; see :meth:`Predictor.predict`."""
+        pairs = torch.zeros(*q.shape[:3], k.shape[2], dtype=torch.bool, device=q.device)
         for heads, predictor, window in self.groups:
             predicted = predictor.predict(q[:, heads], k[:, heads], lengths=lengths, causal=causal)
-            found[:, heads] = combine(predicted, window, "none", lengths, causal)
-        return found
+            pairs[:, heads] = combine(predicted, window, "none", lengths, causal)
+        return pairs
 
 
 def per_head(chosen: Sequence[Setting], centroids: Mapping[int, Tensor]) -> PerHead:
-    """The predictor of a layer, from the setting of each head and the layer's ``centroids``, ``{clusters: [H, C, R]}``."""
-    groups: dict[tuple, list[int]] = {}
-    for head, one in enumerate(chosen):
-        groups.setdefault((one.family, one.window, one.clusters, one.top_k), []).append(head)
-    made = []
-    for (family, window, clusters, top_k), members in groups.items():
-        heads = torch.tensor(members)
+    """Return a layer's predictor from each head's setting and the layer's centroids, ``{clusters: [H, C, R]}``."""
+    members: dict[tuple, list[int]] = {}
+    for head, setting in enumerate(chosen):
+        members.setdefault((setting.family, setting.window, setting.clusters, setting.top_k), []).append(head)
+    groups = []
+    for (family, window, clusters, top_k), group in members.items():
+        heads = torch.tensor(group)
         if family == "kmeans":
             predictor = Clustering(centroids[clusters][heads], top_k)
         elif family == "window":
             predictor = Nothing()
         elif family == "distance":
-            predictor = Distance(torch.tensor([chosen[head].threshold for head in members]))
+            predictor = Distance(torch.tensor([chosen[head].threshold for head in group]))
         else:
             predictor = Distance(torch.inf)
-        made.append((heads, predictor, window))
-    return PerHead(tuple(made))
+        groups.append((heads, predictor, window))
+    return PerHead(tuple(groups))

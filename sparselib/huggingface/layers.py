@@ -1,4 +1,4 @@
-"""What is looked at while a model runs: queries, keys, the edges that they need, and what settings find of them."""
+"""Observations of a running model: queries, keys, the edges that heads need, and the losses of predictor settings."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from sparselib.blocks.kernel_arguments import token_rules
 from sparselib.control import AttentionControl, LayerCall
 from sparselib.huggingface.gold import GoldRule
 from sparselib.huggingface.heads import Setting, per_head
 from sparselib.masks import visible_pairs
+from sparselib.masks.visible import causal_and_lengths
 from sparselib.metrics import edge_counts
 from sparselib.projections import Batch, Projection
 
@@ -19,7 +19,7 @@ Inputs = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class NeededEdges(Batch):
-    """A batch of one layer whose gold edges a rule has said: ``Bool[B, H, n, n]``."""
+    """One layer's batch with gold edges ``Bool[B, H, n, n]`` from a gold rule."""
 
     edges: Tensor = field(kw_only=True)
 
@@ -30,50 +30,50 @@ class NeededEdges(Batch):
 
 @dataclass
 class Layer:
-    """One layer of attention: what it has learned, and how each of its heads predicts."""
+    """One attention layer: its fitted tensors, and each head's setting."""
 
     causal: bool = False
-    #: Why it can't be sparsified; nothing else is known of it then.
+    #: The reason why the layer cannot be sparsified, or empty. If there is one, the other fields are not set.
     left_dense: str = ""
     projection: Projection | None = None
     centroids: dict[int, Tensor] = field(default_factory=dict)
     chosen: list[Setting] = field(default_factory=list)
 
-    def look(self, call: LayerCall, gold: GoldRule) -> NeededEdges | None:
-        """What a call shows, in single precision; None if this layer is left dense, which the first look decides."""
+    def needed_edges(self, call: LayerCall, gold: GoldRule) -> NeededEdges | None:
+        """Return a call's inputs and gold edges in single precision, or None if the layer stays dense."""
         if self.left_dense:
             return None
         try:
-            self.causal, lengths = token_rules(call.visible)
+            self.causal, lengths = causal_and_lengths(call.visible)
         except ValueError:
-            self.left_dense = "its mask says more than padding on the right and causality"
+            self.left_dense = "its mask hides more than padding on the right and later keys"
             return None
         if lengths is None:
             lengths = torch.full((len(call.q),), call.q.shape[2], device=call.q.device)
         q, k = call.q.float(), call.k.float()
-        # Padded queries need nothing: masks of models say which keys are padding, and leave the queries be.
+        # Padded queries need no keys. The masks of models hide padded keys, but not padded queries.
         real = visible_pairs(len(q), q.shape[2], k.shape[2], lengths, self.causal, q.device)
         return NeededEdges(q, k, lengths, self.causal, edges=gold(call) & real)
 
 
-def shown(
+def observed_layers(
     model: nn.Module, control: AttentionControl, layers: list[Layer], gold: GoldRule, batches: Iterable[Inputs]
 ) -> Iterator[list[NeededEdges | None]]:
-    """Run the model over batches, and show what its layers did: one list for each batch, one entry for each layer."""
+    """Run the model on each batch, and yield one entry per layer with its inputs and gold edges."""
     for inputs in batches:
-        seen: list[NeededEdges | None] = [None] * control.layers
+        observed: list[NeededEdges | None] = [None] * control.layers
 
-        def look(call: LayerCall, mask: Tensor, seen: list = seen) -> None:
-            seen[call.layer] = layers[call.layer].look(call, gold)
+        def observe(call: LayerCall, mask: Tensor, observed: list = observed) -> None:
+            observed[call.layer] = layers[call.layer].needed_edges(call, gold)
 
-        with torch.no_grad(), control.observing(look):
+        with torch.no_grad(), control.observing(observe):
             model(**{name: x.to(model.device) for name, x in inputs.items()})
-        yield seen
+        yield observed
 
 
 @dataclass
 class Measured:
-    """Losses and densities of the settings of every head of one layer: lists of ``[S, H, B]``, one for each batch."""
+    """Losses and densities of all settings of one layer's heads: lists of ``[S, H, B]``, one per batch."""
 
     missed: list[Tensor] = field(default_factory=list)
     density: list[Tensor] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What layers learn from the edges that their heads need: projections, thresholds and clusters, each in one pass."""
+"""Layers' projections, thresholds and clusters, learned from the edges that their heads need, in one pass each."""
 
 from collections.abc import Iterable
 
@@ -11,10 +11,10 @@ from sparselib.predictors import fit_centroids, squared_distances
 from sparselib.projections import Projection, contrastive_loss
 
 LEARNING_RATE, MARGIN = 0.01, 1.0  # Sparsefinder, Table 5
-#: Of each head, queries and keys together: what clusters are fitted to, and gold edges whose distances are kept.
+#: Per head: queries and keys to fit clusters to, and gold edges whose distances are kept.
 MOST_POINTS = 2000
 MOST_DISTANCES = 20_000
-#: Shares of the edges that may be missed which thresholds miss.
+#: Shares of edges that the thresholds miss, in units of the allowed share.
 MISSED = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, *(0.3 + 0.05 * step for step in range(15)), 1.2, 1.5)
 
 
@@ -28,17 +28,18 @@ class ProjectionLearner:
         self.optimizer = torch.optim.Adam([self.weight], lr=LEARNING_RATE)
 
     @torch.enable_grad()
-    def see(self, batch: NeededEdges) -> None:
+    def add(self, batch: NeededEdges) -> None:
+        """Learn from a batch, one step per sequence."""
         for row in range(len(batch.q)):
             length = int(batch.lengths[row])
-            one = NeededEdges(
+            sequence = NeededEdges(
                 batch.q[row : row + 1, :, :length].cpu(),
                 batch.k[row : row + 1, :, :length].cpu(),
                 batch.lengths[row : row + 1].cpu(),
                 batch.causal,
                 edges=batch.edges[row : row + 1, :, :length, :length].cpu(),
             )
-            loss = contrastive_loss(self.projection, one, loss="triplet", margin=MARGIN, generator=self.generator)
+            loss = contrastive_loss(self.projection, sequence, loss="triplet", margin=MARGIN, generator=self.generator)
             if loss.isfinite() and loss.requires_grad:
                 self.optimizer.zero_grad()
                 loss.backward()
@@ -46,6 +47,7 @@ class ProjectionLearner:
 
     @property
     def projection(self) -> Projection:
+        """The projection as learned so far."""
         return Projection(self.weight, torch.zeros(self.weight.shape[0], self.weight.shape[2]))
 
 
@@ -59,39 +61,40 @@ class Sample:
         self.points: list[Tensor] = []
         self.distances: list[list[Tensor]] = []
 
-    def see(self, layer: Layer, batch: NeededEdges) -> None:
+    def add(self, layer: Layer, batch: NeededEdges) -> None:
+        """Draw tokens and gold edges of a batch."""
         q, k = (layer.projection(x).cpu() for x in (batch.q, batch.k))
-        near, needed = squared_distances(q, k), batch.edges.cpu()
+        distances, needed = squared_distances(q, k), batch.edges.cpu()
         for row, length in enumerate(batch.lengths.tolist()):
-            chosen = torch.randperm(length, generator=self.generator)[: self.tokens]
-            self.points += [q[row][:, chosen], k[row][:, chosen]]
-            self.distances.append([self._drawn(x[edges]) for x, edges in zip(near[row], needed[row], strict=True)])
-
-    def _drawn(self, values: Tensor) -> Tensor:
-        return values[torch.randperm(len(values), generator=self.generator)[: self.edges]]
+            tokens = torch.randperm(length, generator=self.generator)[: self.tokens]
+            self.points += [q[row][:, tokens], k[row][:, tokens]]
+            near = [x[edges] for x, edges in zip(distances[row], needed[row], strict=True)]
+            self.distances.append([x[torch.randperm(len(x), generator=self.generator)[: self.edges]] for x in near])
 
     def thresholds(self, allowed: float) -> list[list[float]]:
-        """For every head, squared distances beyond which about that share of its gold edges lies, falling."""
-        of_heads = [torch.cat(head) for head in zip(*self.distances, strict=True)]
+        """Return each head's falling thresholds: squared distances that miss about ``allowed * MISSED`` of its gold edges."""
+        distances = [torch.cat(head) for head in zip(*self.distances, strict=True)]
         reached = (1 - allowed * torch.tensor(MISSED)).clamp_min(0)
-        return [x.quantile(reached).tolist() if len(x) else [0.0] * len(MISSED) for x in of_heads]
+        return [x.quantile(reached).tolist() if len(x) else [0.0] * len(MISSED) for x in distances]
 
     def centroids(self, seed: int) -> dict[int, Tensor]:
-        """``{clusters: [H, C, R]}``; numbers of clusters that there are too few points for are left out."""
+        """Return ``{clusters: [H, C, R]}``, without the numbers of clusters for which there are too few points."""
         points = torch.cat(self.points, dim=1)
         return {count: fit_centroids(list(points), count, seed) for count in CLUSTERS if points.shape[1] >= count}
 
 
-def learn_projections(seen: Iterable[list[NeededEdges | None]], layers: list[Layer], dimension: int, seed: int) -> int:
-    """One pass: the projection of every layer that can be sparsified. The number of sequences."""
+def learn_projections(
+    observed: Iterable[list[NeededEdges | None]], layers: list[Layer], dimension: int, seed: int
+) -> int:
+    """Learn the projection of every layer that can be sparsified, in one pass, and return the number of sequences."""
     learners: dict[int, ProjectionLearner] = {}
     sequences = 0
-    for batches in seen:
+    for batches in observed:
         for number, batch in enumerate(batches):
             if batch is not None:
                 if number not in learners:
                     learners[number] = ProjectionLearner(batch.q.shape[1], batch.q.shape[3], dimension, seed + number)
-                learners[number].see(batch)
+                learners[number].add(batch)
                 device = batch.q.device
         sequences += next((len(batch.q) for batch in batches if batch is not None), 0)
     for number, learner in learners.items():

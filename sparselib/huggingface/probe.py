@@ -1,4 +1,4 @@
-"""Whether a Hugging Face model computes the same through another attention function: tried before anything is changed."""
+"""Compare a Hugging Face model's outputs under its eager attention and another attention function, before changing it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,9 +9,9 @@ from torch.overrides import TorchFunctionMode
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.utils import ModelOutput
 
-from sparselib.huggingface.example_inputs import guesses
+from sparselib.huggingface.example_inputs import guess_inputs
 
-#: How far outputs may be apart that add up the same in another order, as a share of the largest number.
+#: Largest difference between outputs whose terms are added in different order, as a share of the largest output.
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.05}
 _SOFTMAX = {
     torch.softmax,
@@ -26,76 +26,77 @@ _SOFTMAX = {
 def compare_with_eager(
     model: PreTrainedModel, name: str, softmax: Callable, attend: Callable, inputs: Mapping[str, Tensor] | None
 ) -> list[nn.Module]:
-    """Register ``attend`` under ``name``, set the model to it, and list the modules that call it, in order.
+    """Register `attend` under `name`, set the model to it, and return the modules that call it, in order.
 
-    Before, ``softmax`` stands there, and what the model computes is compared with what it computes with its eager attention.
+    Before that, the model runs with `softmax` under this name, and its outputs are compared with those of eager attention.
 
-    Raises ``ValueError`` if that differs, no inputs are given and none can be guessed, or a softmax of attention is taken
+    Raise ``ValueError`` if outputs differ, no inputs are given and none can be guessed, or attention computes a softmax
     anywhere else.
     """
-    what = type(model).__name__
-    watch = _Watch(model)
-    with undisturbed(model):
+    model_name = type(model).__name__
+    watch = _AttentionWatch(model)
+    with preserving_state(model):
         model.set_attn_implementation("eager")
-        inputs, expected = _first_that_runs(model, inputs)
-        AttentionInterface.register(name, watch.listing(softmax))
+        inputs, expected = _first_working_inputs(model, inputs)
+        AttentionInterface.register(name, watch.recording(softmax))
         try:
             model.set_attn_implementation(name)
             with watch:
-                found = _run(model, inputs)
+                outputs = _run(model, inputs)
         finally:
             AttentionInterface.register(name, attend)
     if not watch.called:
-        raise ValueError(f"{what} ignores the attention interface of transformers: it can't be changed")
-    if watch.elsewhere:
+        raise ValueError(f"{model_name} ignores the attention interface of transformers, so it cannot be changed")
+    if watch.own_softmax:
         raise ValueError(
-            f"{what} computes attention by itself in {', '.join(sorted(watch.elsewhere))}: it can't be changed"
+            f"{model_name} computes attention itself in {', '.join(sorted(watch.own_softmax))}, so it cannot be changed"
         )
     real = inputs.get("decoder_attention_mask", inputs.get("attention_mask"))
-    for path, own in expected.items():
-        pair = own, found[path]
-        if real is not None and real.ndim == 2 and own.shape[:2] == real.shape:
-            # Padding that sees nothing attends to everything in eager attention, and to nothing here.
+    for path, eager in expected.items():
+        pair = eager, outputs[path]
+        if real is not None and real.ndim == 2 and eager.shape[:2] == real.shape:
+            # Padding without visible keys attends to all keys in eager attention, and to none here.
             pair = tuple(x[real.bool()] for x in pair)
-        _check_close(f"{what}: {path}", *pair)
+        _check_close(f"{model_name}: {path}", *pair)
     return watch.called
 
 
-def _check_close(what: str, own: Tensor, found: Tensor) -> None:
-    # Where the model's own attention gives NaN, as some do in rows that see nothing, there is nothing to compare; NaN of ours
-    # alone is farther than any tolerance.
-    same = (own == found) | own.isnan()
-    apart = (own.double() - found.double()).abs().masked_fill(same, 0.0)
-    largest = own.double().abs().nan_to_num(0.0, 0.0, 0.0).max().item() if own.numel() else 0.0
-    if apart.numel() and not apart.max().item() <= TOLERANCES[own.dtype] * max(1.0, largest):
+def _check_close(path: str, eager: Tensor, output: Tensor) -> None:
+    """Raise ``ValueError`` if an output differs from that of eager attention by more than the tolerance."""
+    # Some models' own attention gives NaN in rows without visible keys, which cannot be compared. NaN in our output alone
+    # exceeds any tolerance.
+    same = (eager == output) | eager.isnan()
+    difference = (eager.double() - output.double()).abs().masked_fill(same, 0.0)
+    largest = eager.double().abs().nan_to_num(0.0, 0.0, 0.0).max().item() if eager.numel() else 0.0
+    if difference.numel() and not difference.max().item() <= TOLERANCES[eager.dtype] * max(1.0, largest):
         raise ValueError(
-            f"{what} is not that of the model's eager attention, but {apart.max().item():.2g} away: it can't be changed"
+            f"{path} differs from the model's eager attention by {difference.max().item():.2g}, so the model cannot be changed"
         )
 
 
-class _Watch(TorchFunctionMode):
-    """Lists the modules that call the interface, and those called attention that take a softmax anywhere else."""
+class _AttentionWatch(TorchFunctionMode):
+    """Records the modules that call the interface, and the attention modules that compute a softmax anywhere else."""
 
     def __init__(self, model: nn.Module):
         super().__init__()
         self.called: list[nn.Module] = []
-        self.elsewhere: set[str] = set()
+        self.own_softmax: set[str] = set()
         self._model, self._running, self._inside = model, [], False
 
-    def listing(self, attend: Callable) -> Callable:
-        """``attend``, which adds the module to the list."""
+    def recording(self, attend: Callable) -> Callable:
+        """Return an `attend` that records its module."""
 
-        def listed(module, *arguments, **others):
+        def recorded(module, *arguments, **options):
             self.called.append(module)
             self._inside = True
             try:
-                return attend(module, *arguments, **others)
+                return attend(module, *arguments, **options)
             finally:
                 self._inside = False
 
-        return listed
+        return recorded
 
-    def __enter__(self) -> "_Watch":
+    def __enter__(self) -> "_AttentionWatch":
         self._hooks = []
         for module in self._model.modules():
             self._hooks.append(module.register_forward_pre_hook(lambda module, _: self._running.append(module)))
@@ -111,48 +112,50 @@ class _Watch(TorchFunctionMode):
         if func in _SOFTMAX and self._running and not self._inside:
             name = type(self._running[-1]).__name__
             if "attention" in name.lower() or "attn" in name.lower():
-                self.elsewhere.add(name)
+                self.own_softmax.add(name)
         return func(*args, **(kwargs or {}))
 
 
-def _first_that_runs(
+def _first_working_inputs(
     model: PreTrainedModel, given: Mapping[str, Tensor] | None
 ) -> tuple[Mapping[str, Tensor], dict[str, Tensor]]:
-    """Inputs that the model takes, those that are given or guesses, and its output for them."""
+    """Return the first inputs that the model accepts, among the given or guessed ones, and its outputs for them."""
     reasons: list[Exception] = []
-    for inputs in guesses(model) if given is None else [given]:
+    for inputs in guess_inputs(model) if given is None else [given]:
         try:
             return inputs, _run(model, inputs)
-        except Exception as error:  # whatever a model raises for inputs that are not its own
+        except Exception as error:  # models raise anything for unsuitable inputs
             reasons.append(error)
     reason = reasons[0] if reasons else None
-    what = "no inputs that could be guessed run" if given is None else "it does not run with the inputs that were given"
-    advice = "; give use_attention inputs of your own" if given is None else ""
-    raise ValueError(f"{type(model).__name__}: {what} ({reason}){advice}") from reason
+    name = type(model).__name__
+    if given is None:
+        raise ValueError(f"`inputs` cannot be guessed for {name} ({reason}); pass inputs to use_attention") from reason
+    raise ValueError(f"`inputs` must run through {name}, got an error ({reason})") from reason
 
 
 @torch.no_grad()
 def _run(model: PreTrainedModel, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of numbers among the outputs, by name; caches are left out."""
+    """Return the float tensors among the outputs by name, without caches."""
     torch.manual_seed(0)
-    return dict(numbers(model(**inputs), "output"))
+    return dict(float_tensors(model(**inputs), "output"))
 
 
-def numbers(output: object, path: str) -> Iterator[tuple[str, Tensor]]:
+def float_tensors(output: object, path: str) -> Iterator[tuple[str, Tensor]]:
+    """Yield the names and float tensors of a nested output."""
     if isinstance(output, Tensor):
         if output.is_floating_point():
             yield path, output
     elif isinstance(output, ModelOutput):
         for name, value in output.items():
-            yield from numbers(value, name)
+            yield from float_tensors(value, name)
     elif isinstance(output, tuple | list):
-        for place, value in enumerate(output):
-            yield from numbers(value, f"{path}[{place}]")
+        for index, value in enumerate(output):
+            yield from float_tensors(value, f"{path}[{index}]")
 
 
 @contextmanager
-def undisturbed(model: nn.Module) -> Iterator[None]:
-    """A model in evaluation, whose mode and random numbers are afterwards as they were."""
+def preserving_state(model: nn.Module) -> Iterator[None]:
+    """Set a model to evaluation for a block, and restore its training mode and the random state afterwards."""
     modes = {module: module.training for module in model.modules()}
     devices = [model.device] if model.device.type == "cuda" else []
     try:

@@ -1,4 +1,4 @@
-"""What sparsifying a model has come to: head by head, and for the model's output."""
+"""The report of a sparsified model: each head's predictor, and the drift of the model's output."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -8,19 +8,24 @@ import torch
 from torch import Tensor, nn
 
 from sparselib.huggingface.layers import Inputs
-from sparselib.huggingface.probe import numbers
+from sparselib.huggingface.probe import float_tensors
 
 
 @dataclass(frozen=True)
 class HeadReport:
-    """One head on the half of the text that it was calibrated on.
+    """One head's result on the calibration half of the text.
 
-    Attributes
+    Parameters
     ----------
-    predictor : what it attends along; ``dense`` if nothing reaches the target at a sparsity worth having
-    recall : mean share of the needed keys that are found
-    bound : what the expected recall is not below, with the report's confidence
-    sparsity : share of the visible pairs that is left out
+    layer, head : int
+    predictor : str
+        The predictor that the head attends along, or ``dense`` if it cannot be made usefully sparse at the target.
+    recall : float
+        Mean share of the needed keys that are predicted.
+    bound : float
+        Lower bound on the expected recall, at the report's confidence.
+    sparsity : float
+        Share of the visible pairs that are left out.
     """
 
     layer: int
@@ -33,7 +38,7 @@ class HeadReport:
 
 @dataclass
 class Report:
-    """Every head, and the drift: the distance of the restricted model's output from its own, as a share of its length."""
+    """All heads' results, and the drift: the change of the model's output, as a share of the output's norm."""
 
     heads: list[HeadReport]
     gold: str
@@ -43,40 +48,41 @@ class Report:
 
     @property
     def sparsity(self) -> float:
-        """Mean over the heads that could be sparsified."""
-        return sum(one.sparsity for one in self.heads) / len(self.heads)
+        """Mean sparsity of all heads that could be sparsified."""
+        return sum(head.sparsity for head in self.heads) / len(self.heads)
 
     def __str__(self) -> str:
-        head = f"{'layer':>5} {'head':>4}  {'predictor':<24} {'recall':>7} {'bound':>6} {'sparsity':>8}"
+        header = f"{'layer':>5} {'head':>4}  {'predictor':<24} {'recall':>7} {'bound':>6} {'sparsity':>8}"
         rows = [
-            f"{one.layer:>5} {one.head:>4}  {one.predictor:<24} {one.recall:>7.4f} {one.bound:>6.3f} {one.sparsity:>8.3f}"
-            for one in self.heads
+            f"{head.layer:>5} {head.head:>4}  {head.predictor:<24} {head.recall:>7.4f} {head.bound:>6.3f} {head.sparsity:>8.3f}"
+            for head in self.heads
         ]
-        dense = sum(one.predictor == "dense" for one in self.heads)
-        end = (
+        dense = sum(head.predictor == "dense" for head in self.heads)
+        summary = (
             f"gold {self.gold}; each bound holds with confidence {self.confidence}; mean sparsity {self.sparsity:.3f}; "
-            f"{dense} of {len(self.heads)} heads dense; the output drifts by {self.drift:.3f} of its length. "
+            f"{dense} of {len(self.heads)} heads dense; the output drifts by {self.drift:.3f} of its norm. "
             "Every score is still computed, unless blocks are visited (to_blocks)."
         )
-        return "\n".join([head, *rows, end])
+        return "\n".join([header, *rows, summary])
 
 
 @torch.no_grad()
 def drift_of(model: nn.Module, restriction: AbstractContextManager, batches: Sequence[Inputs]) -> float:
-    """How far the first output moves under a restriction, over the real tokens of all batches."""
-    moved, length = 0.0, 0.0
+    """Return the relative change of the first output under a restriction, over the real tokens of all batches."""
+    change, total = 0.0, 0.0
     for inputs in batches:
         inputs = {name: x.to(model.device) for name, x in inputs.items()}
-        own = _first(model(**inputs))
+        output = _first(model(**inputs))
         with restriction:
             restricted = _first(model(**inputs))
         real = inputs.get("attention_mask")
-        if real is not None and real.shape == own.shape[:2]:
-            own, restricted = own[real.bool()], restricted[real.bool()]
-        moved += (own.double() - restricted.double()).square().sum().item()
-        length += own.double().square().sum().item()
-    return (moved / length) ** 0.5 if length else 0.0
+        if real is not None and real.shape == output.shape[:2]:
+            output, restricted = output[real.bool()], restricted[real.bool()]
+        change += (output.double() - restricted.double()).square().sum().item()
+        total += output.double().square().sum().item()
+    return (change / total) ** 0.5 if total else 0.0
 
 
 def _first(output: object) -> Tensor:
-    return next(iter(numbers(output, "output")))[1]
+    """Return the first float tensor of an output."""
+    return next(iter(float_tensors(output, "output")))[1]

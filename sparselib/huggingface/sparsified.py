@@ -1,4 +1,4 @@
-"""A model whose heads attend along predicted graphs while a block lasts; saved beside its weights, and bound to them."""
+"""A model with sparsified heads, saved beside its weights and bound to them by a hash."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 
 from sparselib.control import AttentionControl, LayerCall
 from sparselib.graphs import PredictedGraph
-from sparselib.huggingface.attention import undone_by_an_error, use_attention
+from sparselib.huggingface.attention import restored_on_error, use_attention
 from sparselib.huggingface.blocks import visited_blocks
 from sparselib.huggingface.heads import Setting, per_head
 from sparselib.huggingface.layers import Inputs, Layer
@@ -28,11 +28,23 @@ DESCRIPTION, TENSORS = "sparsified.json", "sparsified.safetensors"
 
 
 class Sparsified(AbstractContextManager):
-    """Inside ``with``, the model attends along predicted graphs; outside, it is as it was.
+    """A model that attends only to predicted pairs inside a ``with`` block, and is unchanged outside.
 
-    Made by :func:`sparselib.huggingface.sparsify` or :meth:`load`. ``report`` says what each head does; ``control`` is that of
-    the model's attention.
+    Made by :func:`sparselib.huggingface.sparsify` or :meth:`load`. The attribute `report` lists each head's predictor, and
+    `control` is the control of the model's attention.
 
+    Parameters
+    ----------
+    model : PreTrainedModel
+    control : AttentionControl
+    layers : list of Layer
+        Each layer's fitted tensors and the settings of its heads.
+    report : Report
+    alpha : float
+        The alpha of the model's normaliser.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> from transformers import RobertaConfig, RobertaModel
     >>> from sparselib.huggingface import sparsify
@@ -53,35 +65,47 @@ class Sparsified(AbstractContextManager):
         self.report, self.control = report, control
         self._model, self._layers, self._alpha = model, layers, alpha
         self._graphs = [_graph(number, layers, model.device) for number in range(len(layers))]
-        self._inside: list[ExitStack] = []
+        self._entered: list[ExitStack] = []
 
     def __enter__(self) -> Self:
         stack = ExitStack()
         stack.enter_context(self.control.restricted_to(self.graph))
-        self._inside.append(stack)
+        self._entered.append(stack)
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._inside.pop().close()
+        self._entered.pop().close()
 
     def graph(self, call: LayerCall) -> Tensor:
-        """Which pairs a layer's call attends along: what ``with`` restricts ``control`` to."""
+        """Return the pairs ``Bool[B, H, Q, K]`` that a layer's call attends to inside a ``with`` block."""
         graph = self._graphs[call.layer]
         return call.visible if graph is None else graph(call)
 
     def to_blocks(self, size: int) -> AbstractContextManager:
-        """Inside it, the block-sparse kernel visits the blocks of ``size`` tokens that hold a predicted pair, and no others.
+        """Return a context manager in which the block-sparse kernel visits only blocks that contain a predicted pair.
 
-        Every predicted pair is kept, and pairs of the same blocks are added: recall only grows. Nothing here has a number for
-        each pair of tokens.
+        All pairs of these blocks attend, so recall can only grow. No step needs memory for each pair of tokens.
 
-        Raises ``ValueError`` if a head is predicted by distances, which know no blocks: sparsify with
-        ``predictors=("kmeans", "window")``.
+        Parameters
+        ----------
+        size : int
+            Tokens per block, at least 1.
+
+        Raises
+        ------
+        ValueError
+            If `size` is below 1 or distances predict a head; sparsify with ``predictors=("kmeans", "window")``.
         """
         return self.control.visiting(visited_blocks(self._layers, size))
 
     def save(self, folder: str | Path) -> None:
-        """Write ``sparsified.json`` and ``sparsified.safetensors``: whole, or not at all."""
+        """Write ``sparsified.json`` and ``sparsified.safetensors``, each atomically.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Created if it does not exist.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         tensors = {}
@@ -90,39 +114,55 @@ class Sparsified(AbstractContextManager):
                 tensors |= {f"{number}.weight": layer.projection.weight, f"{number}.bias": layer.projection.bias}
                 tensors |= {f"{number}.clusters{count}": x for count, x in layer.centroids.items()}
         content = save({name: x.cpu().contiguous() for name, x in tensors.items()})
-        described = {
+        description = {
             "format": FORMAT,
             "weights": hash_of_weights(self._model),
             "tensors": hashlib.sha256(content).hexdigest(),
             "alpha": self._alpha,
             "layers": [
-                {"causal": layer.causal, "left_dense": layer.left_dense, "heads": [asdict(one) for one in layer.chosen]}
+                {
+                    "causal": layer.causal,
+                    "left_dense": layer.left_dense,
+                    "heads": [asdict(head) for head in layer.chosen],
+                }
                 for layer in self._layers
             ],
             "report": asdict(self.report),
         }
-        text = json.dumps(described | {"checksum": _checksum(described)}, indent=1)
+        text = json.dumps(description | {"checksum": _checksum(description)}, indent=1)
         _replace(folder / TENSORS, content)
         _replace(folder / DESCRIPTION, text.encode())
 
     @classmethod
     def load(cls, model: PreTrainedModel, folder: str | Path, inputs: Inputs | None = None) -> Self:
-        """What :meth:`save` wrote, for the same weights.
+        """Load the files of :meth:`save` for a model with the same weights.
 
-        Raises ``ValueError``, naming the file, if anything in it was changed, it is of another format, or belongs to other
-        weights; the model is then as it was. ``inputs`` are those of :func:`~sparselib.huggingface.attention.use_attention`.
+        Parameters
+        ----------
+        model : PreTrainedModel
+        folder : str or Path
+        inputs : mapping of Tensors, optional
+            As in :func:`sparselib.huggingface.use_attention`.
+
+        Raises
+        ------
+        ValueError
+            If a file was changed, has another format or belongs to other weights. The message names the file, and the model is
+            unchanged.
         """
         folder = Path(folder)
-        described = _described(folder / DESCRIPTION)
+        description = _read_description(folder / DESCRIPTION)
         content = (folder / TENSORS).read_bytes()
-        if hashlib.sha256(content).hexdigest() != described["tensors"]:
-            raise ValueError(f"{folder / TENSORS}: changed since it was saved")
-        if hash_of_weights(model) != described["weights"]:
-            raise ValueError(f"{folder / DESCRIPTION}: of other weights than those of this {type(model).__name__}")
+        if hashlib.sha256(content).hexdigest() != description["tensors"]:
+            raise ValueError(f"{folder / TENSORS} was changed since it was saved; save it again")
+        if hash_of_weights(model) != description["weights"]:
+            raise ValueError(
+                f"{folder / DESCRIPTION} belongs to other weights than those of this {type(model).__name__}; sparsify it again"
+            )
         tensors = load(content)
         layers = []
-        for number, one in enumerate(described["layers"]):
-            layer = Layer(one["causal"], one["left_dense"], chosen=[Setting(**head) for head in one["heads"]])
+        for number, entry in enumerate(description["layers"]):
+            layer = Layer(entry["causal"], entry["left_dense"], chosen=[Setting(**head) for head in entry["heads"]])
             if not layer.left_dense:
                 layer.projection = Projection(tensors[f"{number}.weight"], tensors[f"{number}.bias"])
                 start = f"{number}.clusters"
@@ -130,54 +170,55 @@ class Sparsified(AbstractContextManager):
                     int(key.removeprefix(start)): x for key, x in tensors.items() if key.startswith(start)
                 }
             layers.append(layer)
-        with undone_by_an_error(model):
-            control = use_attention(model, Entmax(described["alpha"]), inputs)
+        with restored_on_error(model):
+            control = use_attention(model, Entmax(description["alpha"]), inputs)
             if control.layers != len(layers):
                 raise ValueError(
-                    f"{folder / DESCRIPTION}: of {len(layers)} layers; these inputs reach {control.layers} of this model"
+                    f"`inputs` must reach the {len(layers)} layers of {folder / DESCRIPTION}, but reach {control.layers} layers"
                 )
-        told = described["report"]
-        report = Report(**told | {"heads": [HeadReport(**head) for head in told["heads"]]})
-        return cls(model, control, layers, report, described["alpha"])
+        report = description["report"]
+        report = Report(**report | {"heads": [HeadReport(**head) for head in report["heads"]]})
+        return cls(model, control, layers, report, description["alpha"])
 
 
 def _graph(number: int, layers: list[Layer], device: torch.device) -> PredictedGraph | None:
-    """That of one layer; None if all of its heads are dense."""
+    """Return one layer's graph, or None if all of its heads are dense."""
     layer = layers[number]
-    if layer.projection is None or all(one.family == "dense" for one in layer.chosen):
+    if layer.projection is None or all(setting.family == "dense" for setting in layer.chosen):
         return None
     predictor = per_head(layer.chosen, layer.centroids)
     return PredictedGraph([layer.projection.to(device)] * len(layers), [predictor] * len(layers), causal=layer.causal)
 
 
 def hash_of_weights(model: nn.Module) -> str:
-    """SHA-256 of the names, shapes and bytes of a model's parameters and buffers."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of the names, shapes and bytes of a model's parameters and buffers."""
+    digest = hashlib.sha256()
     for name, x in sorted(model.state_dict().items()):
-        found.update(f"{name} {x.dtype} {tuple(x.shape)}".encode())
-        found.update(x.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+        digest.update(f"{name} {x.dtype} {tuple(x.shape)}".encode())
+        digest.update(x.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
-def _described(path: Path) -> dict:
-    """The description, if it is as it was written."""
+def _read_description(path: Path) -> dict:
+    """Return the description in a file; raise ``ValueError`` if the file was changed or has another format."""
     try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-        checksum = described.pop("checksum")
+        description = json.loads(path.read_text(encoding="utf-8"))
+        checksum = description.pop("checksum")
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ValueError(f"{path}: changed since it was saved ({error})") from None
-    if checksum != _checksum(described):
-        raise ValueError(f"{path}: changed since it was saved")
-    if described["format"] != FORMAT:
-        raise ValueError(f"{path}: of format {described['format']}; this version reads {FORMAT}")
-    return described
+        raise ValueError(f"{path} was changed since it was saved ({error}); save it again") from None
+    if checksum != _checksum(description):
+        raise ValueError(f"{path} was changed since it was saved; save it again")
+    if description["format"] != FORMAT:
+        raise ValueError(f"{path} must have format {FORMAT}, got {description['format']}; sparsify with this version")
+    return description
 
 
-def _checksum(described: dict) -> str:
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+def _checksum(description: dict) -> str:
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
 def _replace(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
     temporary = path.with_name(f"{path.name}.part")
     temporary.write_bytes(content)
     os.replace(temporary, path)

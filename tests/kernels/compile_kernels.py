@@ -1,9 +1,9 @@
-"""What the compiler makes of kernels for Hopper: a JSON list of kernels per setting; benchmarks/ has to be importable.
+"""Compile the kernels for Hopper and print a JSON list of kernels per setting. benchmarks/ must be importable.
 
 python tests/kernels/compile_kernels.py SETTING...
 
-A setting is a JSON list: of DTYPE, DIMENSION, ALPHA, CAUSAL and BLOCK for attention; without CAUSAL for decoding, where a
-block of 0 is no list. One process compiles them all, as the compiler itself takes long to import.
+A setting is a JSON list: DTYPE, DIMENSION, ALPHA, CAUSAL and BLOCK for attention, or the same without CAUSAL for decoding. A
+block of 0 means decoding without a list. One process compiles all settings, because importing the compiler takes long.
 """
 
 import json
@@ -21,15 +21,16 @@ KERNELS = {name: getattr(triton_decode, name) for name in NAMES}
 
 
 def decoding(dtype: str, dimension: int, alpha: float, block: int) -> list[dict]:
+    """Compile the decoding kernels and return a row for each."""
     rows = []
 
-    def told(name: str, kernel) -> None:
+    def record(name: str, kernel) -> None:
         product = next((x for x in ("wgmma", "mma.sync", "fma.rn.f32") if x in kernel.asm["ptx"]), None)
         row = {"kernel": name, "product": None if name == "_thresholds" else product.removesuffix(".rn.f32")}
         rows.append(row | {"shared_bytes": kernel.metadata.shared, **resources(kernel.asm["cubin"])})
 
     for name, kernel in KERNELS.items():
-        setattr(triton_decode, name, Compiling(kernel, told))
+        setattr(triton_decode, name, Compiling(kernel, record))
     q = torch.zeros(2, 8, 1, dimension, dtype=getattr(torch, dtype))
     cache = torch.zeros(2, 2, 960, dimension, dtype=q.dtype)
     lists = dense((1, 960 // block), block, False, q.device) if block else None

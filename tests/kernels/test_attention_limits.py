@@ -1,4 +1,4 @@
-"""The arithmetic of the GPU benchmark, and what it says without a GPU."""
+"""The arithmetic of the GPU benchmark, and its message without a GPU."""
 
 import importlib.util
 import subprocess
@@ -36,8 +36,8 @@ def test_limit_counts_the_products_of_visited_blocks():
     assert limits.limit_milliseconds(row("ours", 0.1, 1, part="forward", causal=True), flops) == pytest.approx(100)
     limited = limits.with_limits([row("ours", 1.0, 14e3), row("flex", 0.1, None)], flops)
     assert [x["share_of_limit"] for x in limited] == [pytest.approx(1.0)]
-    (host,) = limits.with_limits([row("ours", 1.0, 14e3, replayed=None)], flops)
-    assert host["share_of_limit"] == pytest.approx(0.5)
+    (from_python,) = limits.with_limits([row("ours", 1.0, 14e3, replayed=None)], flops)
+    assert from_python["share_of_limit"] == pytest.approx(0.5)
 
 
 def test_targets_compare_equal_settings_only():
@@ -51,8 +51,8 @@ def test_targets_compare_equal_settings_only():
         row("adasplash-2", 1.0, None, block=None),
         row("sdpa", 1.0, 9.0, block=None, causal=True),
     ]
-    found = {x["peer"]: (x["ratio"], x["met"]) for x in limits.compared_with_targets(rows)}
-    assert found == {"sdpa": (4.5, True), "flex": (0.5, False)}
+    ratios = {x["peer"]: (x["ratio"], x["met"]) for x in limits.compared_with_targets(rows)}
+    assert ratios == {"sdpa": (4.5, True), "flex": (0.5, False)}
     replayed = {x["peer"]: (x["replayed_ratio"], x["replayed_met"]) for x in limits.compared_with_targets(rows)}
     assert replayed == {"sdpa": (4.5, True), "flex": (1.0, True)}
     assert len(limits.compared_with_targets(rows)) == 2
@@ -71,20 +71,25 @@ def test_prediction_is_compared_with_attention_at_a_tenth():
 
 @pytest.mark.parametrize(("peer", "expected"), [(0.5, None), (1.0, 0.1), (2.5, 0.3), (5.25, 0.75), (9.0, 1.0)])
 def test_break_even_density(peer, expected):
-    found = limits.break_even_density([1.0, 0.1, 0.5], [6.5, 1.0, 4.0], peer)
-    assert found == (expected if expected is None else pytest.approx(expected))
+    density = limits.break_even_density([1.0, 0.1, 0.5], [6.5, 1.0, 4.0], peer)
+    assert density == (expected if expected is None else pytest.approx(expected))
 
 
 def test_break_even_points_take_dense_peers():
-    rows = [row("ours", 0.1, 1.0), row("ours", 1.0, 10.0), row("sdpa", 1.0, 5.5, block=None), row("flex", 0.1, 1.0)]
+    rows = [
+        row("ours", 0.1, 1.0),
+        row("ours", 1.0, 10.0),
+        row("sdpa", 1.0, 5.5, block=None),
+        row("flex", 0.1, 1.0),
+    ]
     (point,) = limits.break_even_points(rows)
     assert (point["peer"], point["density"]) == ("sdpa", pytest.approx(0.55))
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is available")
 @pytest.mark.parametrize("name", ["attention", "decoding"])
-def test_without_a_gpu_it_says_so(name):
+def test_without_a_gpu_the_script_exits_with_a_message(name):
     script = ROOT / "benchmarks" / f"{name}.py"
-    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    assert ran.returncode == 2
-    assert ran.stdout.strip() == f"benchmarks/{name}.py needs a CUDA device, and there is none"
+    result = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stdout.strip() == f"benchmarks/{name}.py needs a CUDA device, and none is available"

@@ -1,4 +1,4 @@
-"""The interpreter takes what a compiler may refuse: so the kernels are compiled for a GPU, whether there is one or not."""
+"""Compile the kernels for a GPU even without one, because the interpreter accepts code that the compiler rejects."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from replication.files.paths import ROOT
 
 pytest.importorskip("triton")
 
-#: What a program may have on a multiprocessor of an H100 or H200.
+#: Shared memory per program on an H100 or H200.
 SHARED_BYTES = 227 * 1024
 
 
-#: Dtype, dimension, alpha, causal or not, and block; with it the product that the kernels are expected to use.
+#: Expected matrix instruction for each dtype, dimension, alpha, causality and block.
 ATTENTION = {
     ("bfloat16", 64, 1.5, False, 64): "wgmma",
     ("bfloat16", 128, 1.0, True, 128): "wgmma",
@@ -23,7 +23,7 @@ ATTENTION = {
     ("float16", 64, 1.25, True, 16): "mma.sync",
     ("float32", 32, 2.0, False, 32): "fma",
 }
-#: Dtype, dimension, alpha and block.
+#: The same for each dtype, dimension, alpha and block.
 DECODING = {
     ("bfloat16", 128, 1.5, 64): "mma.sync",
     ("float16", 256, 1.0, 0): "mma.sync",
@@ -34,49 +34,50 @@ DECODING = {
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory) -> dict[tuple, list[dict]]:
-    """What became of the kernels, by setting; nothing is in the cache."""
+    """Compile all kernels with an empty cache; return rows per setting, or the error message of a failed setting."""
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'benchmarks'}"}
     environment["TRITON_CACHE_DIR"] = str(tmp_path_factory.mktemp("triton"))
     environment.pop("TRITON_INTERPRET", None)
     settings = [*ATTENTION, *DECODING]
     command = [sys.executable, str(ROOT / "tests" / "kernels" / "compile_kernels.py"), *map(json.dumps, settings)]
     run = subprocess.run(command, env=environment, capture_output=True, text=True)
-    found = dict(zip(settings, map(json.loads, run.stdout.splitlines()), strict=False))
-    if run.returncode:  # the first setting that is not there
-        found[settings[len(found)]] = run.stderr[-3000:]
-    return found
+    results = dict(zip(settings, map(json.loads, run.stdout.splitlines()), strict=False))
+    if run.returncode:  # The first setting without a result is the one that failed.
+        results[settings[len(results)]] = run.stderr[-3000:]
+    return results
 
 
-def of_setting(kernels: dict[tuple, list[dict]], setting: tuple) -> list[dict]:
-    assert setting in kernels, "not reached: another setting did not compile"
+def rows_of(kernels: dict[tuple, list[dict]], setting: tuple) -> list[dict]:
+    """Return the rows of a setting, or fail with the compiler's error."""
+    assert setting in kernels, "not reached, because another setting did not compile"
     assert isinstance(kernels[setting], list), kernels[setting]
     return kernels[setting]
 
 
 @pytest.mark.parametrize(("arguments", "product"), ATTENTION.items(), ids=str)
 def test_the_kernels_compile_for_hopper(kernels, arguments, product):
-    compiled = of_setting(kernels, arguments)
-    lists = ["_cut", "_tiles_of_marks"]
-    found = [kernel for kernel in compiled if kernel["kernel"] not in lists]
-    assert [x["kernel"] for x in compiled if x["kernel"] in lists] == ["_cut"] * arguments[3] + lists
-    assert [kernel["kernel"] for kernel in found] == ["_forward", "_gradient_of_queries", "_gradients_of_keys"]
-    assert {kernel["product"] for kernel in found} == {product}
-    assert all(kernel["shared_bytes"] <= SHARED_BYTES for kernel in found)
-    # The tensor cores wait for what is done with each pair: 5.8 instructions in the most frequent loop, where the steps that
-    # find a threshold need 3. Clamping that is no longer one instruction with its product, or sums by row, are 7 and more.
+    compiled = rows_of(kernels, arguments)
+    list_kernels = ["_cut", "_tiles_of_marks"]
+    attention = [kernel for kernel in compiled if kernel["kernel"] not in list_kernels]
+    assert [x["kernel"] for x in compiled if x["kernel"] in list_kernels] == ["_cut"] * arguments[3] + list_kernels
+    assert [kernel["kernel"] for kernel in attention] == ["_forward", "_gradient_of_queries", "_gradients_of_keys"]
+    assert {kernel["product"] for kernel in attention} == {product}
+    assert all(kernel["shared_bytes"] <= SHARED_BYTES for kernel in attention)
+    # The tensor cores wait for the work per pair. The most frequent loop takes 5.8 instructions per pair, of which the
+    # threshold steps need 3. If clamping took an instruction of its own, or sums were taken by row, it would take 7 or more.
     if arguments == ("bfloat16", 64, 1.5, False, 64):
-        # A few registers more on the stack are the price of one more program on a multiprocessor, which is worth it.
-        assert all(kernel["spilled_bytes"] <= 64 for kernel in found)
-        loops = {loop["name"]: loop["instructions"] for kernel in found for loop in kernel["loops"]}
+        # A few spilled registers are accepted, because they make room for one more program on a multiprocessor.
+        assert all(kernel["spilled_bytes"] <= 64 for kernel in attention)
+        loops = {loop["name"]: loop["instructions"] for kernel in attention for loop in kernel["loops"]}
         assert list(loops) == ["bound", "refine", "weigh", "dq", "dk, dv"]
         assert 3 < loops["refine"] < 6.5
 
 
 @pytest.mark.parametrize(("arguments", "product"), DECODING.items(), ids=str)
 def test_decoding_compiles_for_hopper(kernels, arguments, product):
-    found = of_setting(kernels, arguments)
-    assert [kernel["kernel"] for kernel in found] == ["_scores", "_thresholds", "_weigh"]
-    assert [kernel["product"] for kernel in found] == [product, None, product]
-    assert all(kernel["shared_bytes"] <= SHARED_BYTES for kernel in found)
+    rows = rows_of(kernels, arguments)
+    assert [kernel["kernel"] for kernel in rows] == ["_scores", "_thresholds", "_weigh"]
+    assert [kernel["product"] for kernel in rows] == [product, None, product]
+    assert all(kernel["shared_bytes"] <= SHARED_BYTES for kernel in rows)
     if arguments[1] <= 128:
-        assert all(kernel["spilled_bytes"] == 0 for kernel in found)
+        assert all(kernel["spilled_bytes"] == 0 for kernel in rows)

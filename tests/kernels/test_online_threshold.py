@@ -1,4 +1,4 @@
-"""The threshold's lower bound after one sweep: never above the threshold of the keys seen, and close to it."""
+"""The threshold's lower bound after one sweep is never above the threshold of the processed keys, and close to it."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ TILE = 16
 
 @triton.jit
 def _sweep(x_ptr, tau_ptr, steps, factor, power, ROWS: tl.constexpr, TILE: tl.constexpr, KIND: tl.constexpr):
-    """The bound after each tile, ``[steps, ROWS]``, of scores ``[ROWS, steps * TILE]``."""
+    """Store the bound after each tile, ``[steps, ROWS]``, for scores ``[ROWS, steps * TILE]``."""
     row = tl.arange(0, ROWS)
     tau = tl.full([ROWS], LOWEST, tl.float32)
     norm = tl.zeros([ROWS], tl.float32)
@@ -29,6 +29,7 @@ def _sweep(x_ptr, tau_ptr, steps, factor, power, ROWS: tl.constexpr, TILE: tl.co
 
 
 def scores(order: str) -> torch.Tensor:
+    """Return rows of scores of different sizes, with hidden keys and a constant row."""
     x = torch.randn(32, 320, generator=torch.Generator().manual_seed(0)) * torch.logspace(-2, 1.5, 32)[:, None]
     x[:, 40:60] = -torch.inf
     x[3] = 7.0
@@ -49,13 +50,13 @@ def test_the_bound_holds_after_every_tile(alpha, order):
     steps = x.shape[1] // TILE
     tau = torch.empty(steps, len(x), device=DEVICE)
     _sweep[(1,)](x.to(DEVICE), tau, steps, 1.0, 1 / (alpha - 1), ROWS=len(x), TILE=TILE, KIND=kind_of(alpha))
-    for step, found in enumerate(tau.cpu(), start=1):
-        seen = x[:, : step * TILE].double()
-        shift = seen.amax(-1, keepdim=True)
-        known = shift[:, 0] > -torch.inf
-        relative = seen[known] - shift[known]
-        exact = (threshold(relative, alpha, torch.empty_like(relative)) + shift[known]).squeeze(-1)
-        assert (found[~known] == LOWEST.value).all()
-        assert (found[known] <= exact + 1e-6 * exact.abs().clamp_min(1)).all()
-    assert (exact - found).max() < 0.7
-    assert (exact - found).median() < 0.1
+    for step, bound in enumerate(tau.cpu(), start=1):
+        processed = x[:, : step * TILE].double()
+        shift = processed.amax(-1, keepdim=True)
+        nonempty = shift[:, 0] > -torch.inf
+        relative = processed[nonempty] - shift[nonempty]
+        exact = (threshold(relative, alpha, torch.empty_like(relative)) + shift[nonempty]).squeeze(-1)
+        assert (bound[~nonempty] == LOWEST.value).all()
+        assert (bound[nonempty] <= exact + 1e-6 * exact.abs().clamp_min(1)).all()
+    assert (exact - bound).max() < 0.7
+    assert (exact - bound).median() < 0.1

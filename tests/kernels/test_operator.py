@@ -1,4 +1,4 @@
-"""The operator under PyTorch's own checks, compiled, and with a backend chosen."""
+"""The operator: PyTorch's operator checks, compilation, and the choice of backend."""
 
 import shutil
 
@@ -12,40 +12,41 @@ from sparselib.kernels.operator import _operator
 COMPILER = "inductor" if shutil.which("g++") else "aot_eager"
 
 
-def drawn(n=40, d=16, dtype=torch.float32):
+def random_inputs(n=40, d=16, dtype=torch.float32):
     generator = torch.Generator().manual_seed(0)
     return [torch.randn(1, 2, n, d, generator=generator).to(dtype).requires_grad_() for _ in range(3)]
 
 
-def drawn_mask(n=40):
+def random_mask(n=40):
     blocks = -(-n // 16)
     dense = torch.rand(1, 2, blocks, blocks, generator=torch.Generator().manual_seed(0)) < 0.6
     return BlockMask.from_dense(dense, 16, n)
 
 
 def lists(mask):
+    """Return the operator's first two list arguments."""
     return (None, None) if mask is None else (mask.kv_num_blocks, mask.kv_indices)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
-@pytest.mark.parametrize("mask", [None, drawn_mask(20)])
+@pytest.mark.parametrize("mask", [None, random_mask(20)])
 @pytest.mark.parametrize("backend", ["gather", "triton"])
-def test_pytorchs_checks_of_operators(backend, mask, alpha):
+def test_pytorchs_operator_checks(backend, mask, alpha):
     if backend == "triton":
         pytest.importorskip("triton")
     lengths = torch.tensor([17], dtype=torch.int32)
     torch.library.opcheck(
-        _operator, (*drawn(20), *lists(mask), None, None, lengths, 16, 16, alpha, 0.25, True, backend, False)
+        _operator, (*random_inputs(20), *lists(mask), None, None, lengths, 16, 16, alpha, 0.25, True, backend, False)
     )
 
 
-@pytest.mark.parametrize("mask", [None, drawn_mask()])
+@pytest.mark.parametrize("mask", [None, random_mask()])
 @pytest.mark.parametrize("backend", ["gather", "triton"])
-def test_compiled_is_the_same(backend, mask):
-    """Without a break of the graph, through the whole of the compiler where it finds its own."""
+def test_compiled_calls_are_equal(backend, mask):
+    """Compile without graph breaks, with Inductor if a C++ compiler is available."""
     if backend == "triton":
         pytest.importorskip("triton")
-    inputs = drawn()
+    inputs = random_inputs()
 
     def function(q, k, v):
         lengths = torch.tensor([35])
@@ -58,40 +59,42 @@ def test_compiled_is_the_same(backend, mask):
 
 def test_backends_agree():
     pytest.importorskip("triton")
-    outputs = [block_sparse_entmax_attention(*drawn(), drawn_mask(), backend=x) for x in (None, "gather", "triton")]
+    outputs = [
+        block_sparse_entmax_attention(*random_inputs(), random_mask(), backend=x) for x in (None, "gather", "triton")
+    ]
     assert torch.equal(outputs[0], outputs[1])
     torch.testing.assert_close(outputs[1], outputs[2])
 
 
-def test_two_runs_give_the_same_bytes():
-    inputs = drawn(300)
+def test_repeated_calls_are_bitwise_equal():
+    inputs = random_inputs(300)
     gradients = [
-        torch.autograd.grad(block_sparse_entmax_attention(*inputs, drawn_mask(300)).sum(), inputs) for _ in range(2)
+        torch.autograd.grad(block_sparse_entmax_attention(*inputs, random_mask(300)).sum(), inputs) for _ in range(2)
     ]
     assert all(torch.equal(x, y) for x, y in zip(*gradients, strict=True))
 
 
-def test_second_derivatives_are_refused():
-    inputs = drawn()
+def test_second_derivatives_are_rejected():
+    inputs = random_inputs()
     (dq,) = torch.autograd.grad(block_sparse_entmax_attention(*inputs).square().sum(), inputs[:1], create_graph=True)
     with pytest.raises(NotImplementedError, match="second derivatives"):
         dq.sum().backward()
 
 
-def test_unknown_backends_are_refused():
-    with pytest.raises(ValueError, match="backend: 'cuda'"):
-        block_sparse_entmax_attention(*drawn(), backend="cuda")
+def test_unknown_backends_are_rejected():
+    with pytest.raises(ValueError, match="`backend` must be one of 'gather', 'triton' or None, got 'cuda'"):
+        block_sparse_entmax_attention(*random_inputs(), backend="cuda")
 
 
-def test_triton_has_no_float64():
-    with pytest.raises(ValueError, match="float64"):
-        block_sparse_entmax_attention(*drawn(dtype=torch.float64), backend="triton")
+def test_triton_rejects_float64():
+    with pytest.raises(ValueError, match="`backend` must be 'gather' for a float64 `q`"):
+        block_sparse_entmax_attention(*random_inputs(dtype=torch.float64), backend="triton")
 
 
-def test_compiled_triton_cannot_run_on_a_cpu(monkeypatch):
+def test_compiled_triton_rejects_a_cpu(monkeypatch):
     pytest.importorskip("triton")
     from sparselib.kernels import triton_tiles
 
     monkeypatch.setattr(triton_tiles, "INTERPRETED", False)
-    with pytest.raises(ValueError, match=r"on cpu.*TRITON_INTERPRET"):
-        block_sparse_entmax_attention(*drawn(), backend="triton")
+    with pytest.raises(ValueError, match=r"`backend` must be 'gather' on cpu.*TRITON_INTERPRET"):
+        block_sparse_entmax_attention(*random_inputs(), backend="triton")

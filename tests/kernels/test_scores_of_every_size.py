@@ -1,8 +1,8 @@
-"""Scores from 1e-9 to 1e12: weights still sum to 1, and a certified row is that of full attention in float64."""
+"""Scores from 1e-9 to 1e12: weights still sum to 1, and certified rows equal full attention in float64."""
 
 import pytest
 import torch
-from dense import drawn_mask, oracle
+from dense import oracle, random_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +17,8 @@ SIZES = [1e-9, 1e-3, 1e3, 1e5, 1e6, 1e7, 1e9, 1e12]
 N, D = 48, 16
 
 
-def drawn(kind, seed, size, dtype):
-    """q, k and v of one head; queries times `size`."""
+def random_inputs(kind, seed, size, dtype):
+    """Return q, k and v of one head, with queries multiplied by `size`."""
     generator = torch.Generator().manual_seed(seed)
     q, k, v = (torch.randn(1, 1, N, D, generator=generator) for _ in range(3))
     if kind == "one long key":
@@ -31,10 +31,11 @@ def drawn(kind, seed, size, dtype):
 
 
 def tolerance(q, k, v, weights, alpha):
-    """How far an output may be off, ``[1, 1, N]``: the stated error of scores, at most 1/64, and of a solver over N keys.
+    """Return the tolerated error of an output, ``[1, 1, N]``.
 
-    Weights move by ``w * (ds - sum(w * ds) / sum(w))`` with ``w = p ** (2 - alpha)``: all together by twice the error of a
-    score times the sum of w. The oracle has as much of it if it computes in the same dtype.
+    It consists of the error bound of the scores, at most 1/64, and of the solver's error over N keys. Errors ds of the scores
+    change the weights by ``w * (ds - sum(w * ds) / sum(w))`` with ``w = p ** (2 - alpha)``, in sum by at most twice the largest
+    ds times the sum of w. The oracle has the same error if it computes in the same dtype.
     """
     dtype = torch.promote_types(q.dtype, torch.float32)
     eps = torch.finfo(dtype).eps
@@ -47,10 +48,10 @@ def tolerance(q, k, v, weights, alpha):
 
 
 @pytest.mark.parametrize(("backend", "examples"), [("gather", 300), ("triton", 12)])
-def test_a_certified_row_is_that_of_full_attention_in_float64(backend, examples):
+def test_certified_rows_equal_full_attention_in_float64(backend, examples):
     if backend == "triton":
         pytest.importorskip("triton")
-    certified = []
+    certified_shares = []
 
     @given(
         exponent=st.floats(-9, 12),
@@ -62,16 +63,16 @@ def test_a_certified_row_is_that_of_full_attention_in_float64(backend, examples)
     )
     @settings(deadline=None, max_examples=examples, derandomize=True)
     def check(exponent, kind, dtype, alpha, density, seed):
-        q, k, v = drawn(kind, seed, 10**exponent, dtype)
-        mask = None if density is None else drawn_mask(N, batch=1, heads=1, density=density, seed=seed)
-        output, found = block_sparse_entmax_attention(q, k, v, mask, alpha=alpha, backend=backend, certify=True)
+        q, k, v = random_inputs(kind, seed, 10**exponent, dtype)
+        mask = None if density is None else random_mask(N, batch=1, heads=1, density=density, seed=seed)
+        output, certificate = block_sparse_entmax_attention(q, k, v, mask, alpha=alpha, backend=backend, certify=True)
         expected, weights = oracle(q, k, v, alpha=alpha)
         error = (output - expected).abs().amax(-1)
-        assert (error <= tolerance(q, k, v, weights, alpha))[found.rows].all()
-        certified.append(found.rows.double().mean().item())
+        assert (error <= tolerance(q, k, v, weights, alpha))[certificate.rows].all()
+        certified_shares.append(certificate.rows.double().mean().item())
 
     check()
-    assert 0.1 < sum(certified) / len(certified) < 0.9
+    assert 0.1 < sum(certified_shares) / len(certified_shares) < 0.9
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -81,7 +82,7 @@ def test_weights_sum_to_one(size, backend, alpha):
     if backend == "triton":
         pytest.importorskip("triton")
     for dtype, eps in ((torch.float32, 1e-5), (torch.bfloat16, 0.02)):
-        q, k, v = drawn("random", 0, size, dtype)
+        q, k, v = random_inputs("random", 0, size, dtype)
         output = block_sparse_entmax_attention(q, k, torch.ones_like(v), alpha=alpha, backend=backend)
         torch.testing.assert_close(output, torch.ones_like(v), rtol=0, atol=eps)
 
@@ -89,12 +90,12 @@ def test_weights_sum_to_one(size, backend, alpha):
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("power", [-30, 0, 12, 18, 22, 24, 40, 60])
 def test_gather_is_exact_where_scores_are(power, alpha):
-    """Integers times a power of two: nothing but the threshold can lose digits, in output, gradients and the plain twin."""
+    """Scores are integers times a power of two, so only the threshold can lose digits, here and in the reference."""
     generator = torch.Generator().manual_seed(0)
     q, k = (torch.randint(-2, 3, (1, 2, N, D), generator=generator).float() for _ in range(2))
     inputs = [q * 2.0**power, k, torch.randn(1, 2, N, D, generator=generator)]
     upstream = torch.randn(1, 2, N, D, generator=generator)
-    mask = drawn_mask(N, batch=1)
+    mask = random_mask(N, batch=1)
     results = []
     for function, dtype in (
         (attend, torch.float32),
@@ -104,49 +105,50 @@ def test_gather_is_exact_where_scores_are(power, alpha):
         leaves = [x.to(dtype).requires_grad_() for x in inputs]
         output, _ = function(*leaves, mask, alpha=alpha)
         results.append((output, *torch.autograd.grad(output, leaves, upstream.to(dtype))))
-    for found, twin, exact in zip(*results, strict=True):
+    for actual, plain, exact in zip(*results, strict=True):
         size = exact.abs().max()
-        assert (found - exact).abs().max() <= 1e-5 * size
-        assert (twin - exact).abs().max() <= 1e-5 * size
+        assert (actual - exact).abs().max() <= 1e-5 * size
+        assert (plain - exact).abs().max() <= 1e-5 * size
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("density", [None, 0.5])
 def test_no_row_is_certified_where_single_precision_has_no_digits(density, alpha):
-    mask = None if density is None else drawn_mask(N, batch=1, heads=1, density=density)
-    large, small = (drawn("random", 0, size, torch.float32) for size in (1e7, 1.0))
+    mask = None if density is None else random_mask(N, batch=1, heads=1, density=density)
+    large, small = (random_inputs("random", 0, size, torch.float32) for size in (1e7, 1.0))
     assert not block_sparse_entmax_attention(*large, mask, alpha=alpha, certify=True)[1].rows.any()
     if mask is None:
         assert block_sparse_entmax_attention(*small, mask, alpha=alpha, certify=True)[1].rows.all()
 
 
-def test_the_range_of_certified_scores_is_the_stated_one():
+def test_the_range_of_certified_scores_is_as_documented():
     q, k, v = (torch.zeros(1, 1, 2, 64) for _ in range(3))
     for size, certified in ((0.999, True), (1.001, False)):
         q[0, 0, 0, 0], k[0, 0, 1, 5] = size * 2.0**18 / (64 + 8), 1.0
         rows = block_sparse_entmax_attention(q, k, v, scale=1.0, certify=True)[1].rows
         assert rows.flatten().tolist() == [certified, True]
-    one = torch.ones(1)
-    assert score_error(q[0].norm(dim=-1), one, 64, torch.float32).max() == pytest.approx(1.001 * SCORE_RESOLUTION)
+    reach = torch.ones(1)
+    assert score_error(q[0].norm(dim=-1), reach, 64, torch.float32).max() == pytest.approx(1.001 * SCORE_RESOLUTION)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("size", [1e6, 1e9, 1e12])
-def test_exact_attention_refuses_what_it_cannot_certify(size, alpha):
-    with pytest.raises(ValueError, match=r"q, k: exact attention in torch.float32 needs scores below 1.09e\+04"):
-        block_sparse_entmax_attention(*drawn("random", 0, size, torch.float32), alpha=alpha, exact=True)
-    q, k, v = drawn("random", 0, size / 10, torch.float64)
-    output, found = block_sparse_entmax_attention(q, k, v, alpha=alpha, exact=True)
+def test_exact_attention_rejects_scores_that_it_cannot_certify(size, alpha):
+    message = r"`q` and `k` must have scores .* below 1.09e\+04 for exact attention in torch.float32"
+    with pytest.raises(ValueError, match=message):
+        block_sparse_entmax_attention(*random_inputs("random", 0, size, torch.float32), alpha=alpha, exact=True)
+    q, k, v = random_inputs("random", 0, size / 10, torch.float64)
+    output, certificate = block_sparse_entmax_attention(q, k, v, alpha=alpha, exact=True)
     expected, weights = oracle(q, k, v, alpha=alpha)
-    assert found.rows.all()
+    assert certificate.rows.all()
     assert ((output - expected).abs().amax(-1) <= tolerance(q, k, v, weights, alpha)).all()
 
 
 def test_padding_may_be_of_any_size():
-    q, k, v = drawn("random", 0, 1.0, torch.float32)
+    q, k, v = random_inputs("random", 0, 1.0, torch.float32)
     q[:, :, 30:], k[:, :, 30:] = 1e9, 1e9
-    found = block_sparse_entmax_attention(q, k, v, lengths=torch.tensor([30]), exact=True)[1]
-    assert found.rows.all()
+    certificate = block_sparse_entmax_attention(q, k, v, lengths=torch.tensor([30]), exact=True)[1]
+    assert certificate.rows.all()
 
 
 @pytest.mark.parametrize("options", [{}, {"certify": True}, {"exact": True}], ids=str)
@@ -155,8 +157,8 @@ def test_padding_may_be_of_any_size():
 @pytest.mark.parametrize(
     "shapes", [[(0, 2, 8), (0, 2, 8)], [(2, 2, 0), (2, 2, 0)], [(2, 2, 8), (2, 1, 0)], [(2, 2, 0), (2, 1, 8)]]
 )
-def test_nothing_attends_to_nothing(shapes, alpha, backend, options):
-    """No batch, no queries, or no keys: zeros of the right shape, rows that are certified, and gradients."""
+def test_empty_inputs(shapes, alpha, backend, options):
+    """Without a batch, queries or keys, outputs are zeros of the right shape, rows are certified, and gradients exist."""
     if backend == "triton":
         pytest.importorskip("triton")
     q, k = (torch.ones(*shape, D, requires_grad=True) for shape in shapes)
@@ -175,6 +177,6 @@ def test_nothing_attends_to_nothing(shapes, alpha, backend, options):
             assert result[1].block_mask is mask
 
 
-def test_no_heads_are_refused():
-    with pytest.raises(ValueError, match=r"k of shape \(1, 0, 8, 16\).*heads"):
+def test_no_heads_are_rejected():
+    with pytest.raises(ValueError, match=r"`k` must have a number of heads.*got shape \(1, 0, 8, 16\)"):
         block_sparse_entmax_attention(*(torch.ones(1, 0, 8, D) for _ in range(3)), exact=True)
