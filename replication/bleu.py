@@ -2,14 +2,22 @@
 
 import numpy as np
 
-#: Words of the hypothesis and of the reference, n-grams that match, and n-grams that there are.
+#: Columns of the counts: words of the hypothesis and of the reference, matching n-grams, and all n-grams.
 COUNTS = ["words", "reference_words", *(f"matches{n}" for n in range(1, 5)), *(f"ngrams{n}" for n in range(1, 5))]
 
 
 def corpus_bleu(totals: np.ndarray) -> np.ndarray:
-    """BLEU ``[...]`` of totals ``[..., 10]``, in the order of :data:`COUNTS`.
+    """Compute BLEU as sacreBLEU does by default, with exponential smoothing of orders without a match.
 
-    As sacreBLEU computes it by default: orders without a match are smoothed exponentially.
+    Parameters
+    ----------
+    totals : array ``[..., 10]``
+        Sums over sentences, in the order of :data:`COUNTS`.
+
+    Returns
+    -------
+    array ``[...]``
+        BLEU, 0 to 100.
     """
     words, reference, matches, ngrams = totals[..., 0], totals[..., 1], totals[..., 2:6], totals[..., 6:]
     unmatched = (matches == 0) & (ngrams > 0)

@@ -1,4 +1,4 @@
-"""What every training shares: divergence, matmul precision, several processes, and resuming from checkpoints."""
+"""Parts that all trainings share: divergence, matmul precision, several processes, checkpoints, and the end of a training."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from replication.files.seals import seal
 from replication.files.storage import replacing
 
-# Imported inside functions: a process chooses its GPU before torch is imported.
+# torch and transformers are imported inside functions, because a process chooses its GPU before it imports torch.
 if TYPE_CHECKING:
-    from transformers import Trainer
+    from torch import Tensor
+    from transformers import PreTrainedModel, Trainer, TrainingArguments
 
-#: What torchrun tells each process; one that it has not started is alone.
+#: Number of processes, and the index of this one, as torchrun sets them; a process that torchrun has not started is alone.
 COUNT = int(os.environ.get("WORLD_SIZE", "1"))
 INDEX = int(os.environ.get("RANK", "0"))
 
 
 def check_loss(loss: float, step: int, learning_rate: float) -> float:
-    """The loss itself, if it is finite.
+    """Return the loss if it is finite.
 
-    Raises ``ValueError``, which names the step and the learning rate, if it is not.
+    Raises
+    ------
+    ValueError
+        If the loss is NaN or infinite; the error names the step and the learning rate.
     """
     if not math.isfinite(loss):
         raise ValueError(
@@ -37,13 +42,21 @@ def check_loss(loss: float, step: int, learning_rate: float) -> float:
 
 @contextmanager
 def matmul_precision(precision: str) -> Iterator[None]:
-    """Inside, products are as precise as ``highest``, ``high`` or ``medium`` are to PyTorch.
+    """Set PyTorch's float32 matmul precision inside a block.
 
-    With ``medium``, factors are rounded to bfloat16 where the processor is faster for it, and nothing else is: weights, sums
-    and what lies between layers stay in float32.
+    Parameters
+    ----------
+    precision : str
+        ``highest``, ``high`` or ``medium``. With ``medium``, factors are rounded to bfloat16 if the processor is faster with
+        them. Sums, weights and hidden states stay in float32.
 
-    Raises ``RuntimeError`` if there is no such precision.
+    Raises
+    ------
+    RuntimeError
+        If there is no such precision.
 
+    Examples
+    --------
     >>> import torch
     >>> with matmul_precision("medium"):
     ...     torch.get_float32_matmul_precision()
@@ -62,22 +75,32 @@ def matmul_precision(precision: str) -> Iterator[None]:
 
 
 def is_first() -> bool:
-    """Whether this is the process that writes what they have made together."""
+    """Return whether this process is the one that writes the results of all."""
     return INDEX == 0
 
 
 def share(name: str, whole: int) -> int:
-    """What falls to each of the processes, so that together they do what one would.
+    """Return each process's share of a number.
 
-    Raises ``ValueError``, which names what was to be divided, if it leaves a remainder.
+    Parameters
+    ----------
+    name : str
+        Name of the number, for the error.
+    whole : int
+        Number to divide among the processes.
+
+    Raises
+    ------
+    ValueError
+        If the number is not a multiple of the number of processes.
     """
     if whole % COUNT:
-        raise ValueError(f"{name} {whole} cannot be divided among {COUNT} processes")
+        raise ValueError(f"`{name}` must be a multiple of {COUNT}, the number of processes, got {whole}")
     return whole // COUNT
 
 
 def start(count: int) -> None:
-    """Begin this very command anew in so many processes; returns in each of them, and at once where one is enough."""
+    """Restart this command in ``count`` processes, and return in each of them; return at once if ``count`` is 1."""
     if count > 1 and "WORLD_SIZE" not in os.environ:
         torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
         sys.stdout.flush()
@@ -85,14 +108,44 @@ def start(count: int) -> None:
 
 
 def see_one_gpu() -> None:
-    """For a process that is alone: libraries train on every GPU that they see, with a larger batch."""
+    """Hide all GPUs but the first from a process that is alone: libraries train on every visible GPU, with a larger batch."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
     if COUNT == 1 and visible:
         os.environ["CUDA_VISIBLE_DEVICES"] = visible[0]
 
 
+class MeanLossMixin:
+    """Mixin of a ``transformers.Trainer`` whose loss is a mean over a batch; training stops if the loss is not finite."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # The Trainer then divides the loss by the number of accumulated batches.
+        self.model_accepts_loss_kwargs = False
+
+    def training_step(self, *args, **kwargs) -> Tensor:
+        loss = super().training_step(*args, **kwargs)
+        check_loss(loss.item(), self.state.global_step + 1, self.args.learning_rate)
+        return loss
+
+
+def training_arguments(folder: Path, seed: int, **arguments: object) -> TrainingArguments:
+    """Return ``TrainingArguments`` with one checkpoint at a time in ``folder/checkpoints``, and without reports."""
+    import torch
+    from transformers import TrainingArguments
+
+    return TrainingArguments(
+        output_dir=str(folder / "checkpoints"),
+        seed=seed,
+        report_to="none",
+        use_cpu=not torch.accelerator.is_available(),
+        save_total_limit=1,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        **arguments,
+    )
+
+
 def keep_whole_checkpoints(folder: Path, settings: dict[str, object]) -> None:
-    """Remove those in ``folder`` that were made with other settings, and those that a kill has left half-written."""
+    """Remove the checkpoints in ``folder`` that have other settings or are incomplete, and record the settings."""
     record = folder / "settings.json"
     as_text = json.dumps(settings, sort_keys=True, default=str)
     if folder.exists() and not (record.exists() and record.read_text() == as_text):
@@ -107,7 +160,7 @@ def keep_whole_checkpoints(folder: Path, settings: dict[str, object]) -> None:
 def train_to_the_end(trainer: Trainer) -> list[dict[str, float]]:
     """Train until the last step, from the last checkpoint if there is one, and return the training log.
 
-    From a checkpoint of the last step itself nothing is trained: the Trainer would take one more step.
+    After a checkpoint of the last step nothing is trained, since the Trainer would take one more step.
     """
     from safetensors.torch import load_model
     from transformers.trainer_utils import get_last_checkpoint
@@ -121,21 +174,32 @@ def train_to_the_end(trainer: Trainer) -> list[dict[str, float]]:
     return state["log_history"]
 
 
+def save_trained(model: PreTrainedModel, folder: Path) -> None:
+    """Write a model's weights and configuration to ``folder``."""
+    from safetensors.torch import save_model
+
+    with replacing(folder / "model.safetensors") as temporary:
+        save_model(model, str(temporary))
+    model.config.save_pretrained(folder)
+    seal(folder / "config.json")
+
+
 def runtime(log: list[dict[str, float]]) -> float | None:
-    """Return the seconds of the last start of a training; None if it had nothing left to train."""
+    """Return the seconds of a training since its last start, or None if nothing was left to train."""
     return next((entry["train_runtime"] for entry in reversed(log) if "train_runtime" in entry), None)
 
 
 def remove_checkpoints(folder: Path) -> None:
-    """Remove the checkpoints of a training in ``folder``, once everything that it leaves there has been written.
+    """Remove the checkpoints of a training in ``folder``.
 
-    Until then a failure costs nothing: a workflow deletes the outputs of a failed job, but not its checkpoints.
+    Call this after all outputs are written. A workflow deletes the outputs of a failed job, and the next job resumes from the
+    checkpoints.
     """
     shutil.rmtree(folder / "checkpoints")
 
 
 def _is_whole(checkpoint: Path) -> bool:
-    """The Trainer writes ``trainer_state.json`` last, so it tells: it is missing or cut off if anything is."""
+    """Return whether a checkpoint is complete: the Trainer writes ``trainer_state.json`` last."""
     try:
         json.loads((checkpoint / "trainer_state.json").read_text())
     except (FileNotFoundError, json.JSONDecodeError):

@@ -1,1 +1,1 @@
-"""Results in one checksummed file, and their tables and figures drawn from it again."""
+"""Archives: a run's results in one checksummed file, and the replay of its tables and figures."""

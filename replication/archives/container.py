@@ -1,4 +1,4 @@
-"""The file of an archive: a zip whose comment, its last 64 bytes, is the SHA-256 of all bytes before."""
+"""Archive files: zip files whose comment, the last 64 bytes, is the SHA-256 of all bytes before it."""
 
 import hashlib
 import zipfile
@@ -9,19 +9,32 @@ from replication.files.storage import FormatError, replacing
 
 #: Hexadecimal digits of the checksum.
 DIGITS = 64
-#: Zip keeps times; without them, equal files are equal archives.
+#: The time of every file in the zip, so that equal files give equal archives.
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def write(path: Path, contents: Mapping[str, Path | bytes]) -> None:
-    """Write files, or what is to be in them, under their names in the archive."""
+    """Write an archive.
+
+    Parameters
+    ----------
+    path : Path
+        File of the archive.
+    contents : mapping
+        Files, or the bytes of files, by their names in the archive.
+
+    Raises
+    ------
+    FormatError
+        If a name leads out of the archive.
+    """
     with replacing(path) as temporary:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in sorted(contents.items()):
                 _check_name(path, name)
-                said = zipfile.ZipInfo(name, NO_TIME)
-                said.compress_type, said.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-                archive.writestr(said, content if isinstance(content, bytes) else content.read_bytes())
+                info = zipfile.ZipInfo(name, NO_TIME)
+                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                archive.writestr(info, content if isinstance(content, bytes) else content.read_bytes())
             archive.comment = b"0" * DIGITS
         with open(temporary, "r+b") as file:
             digest = _checksum(file, temporary.stat().st_size - DIGITS)
@@ -30,18 +43,18 @@ def write(path: Path, contents: Mapping[str, Path | bytes]) -> None:
 
 
 def opened(path: Path) -> zipfile.ZipFile:
-    """An archive of :func:`write` to read from, every byte of it as it was written.
+    """Open an archive of :func:`write` after checking its checksum.
 
     Raises
     ------
     FormatError
-        If one byte has changed, is missing or has been added, or a name leads out of the archive.
+        If a byte is changed, missing or added, or a name leads out of the archive.
     """
     with open(path, "rb") as file:
         size = path.stat().st_size - DIGITS
         digest = _checksum(file, size) if size > 0 else b""
         if file.read() != digest or not digest:
-            raise FormatError(f"{path}: is no archive, or has changed since it was written")
+            raise FormatError(f"{path}: is not an archive, or has changed since it was written")
     archive = zipfile.ZipFile(path)
     for name in archive.namelist():
         _check_name(path, name)
@@ -49,7 +62,7 @@ def opened(path: Path) -> zipfile.ZipFile:
 
 
 def _checksum(file, size: int) -> bytes:
-    """Of the first ``size`` bytes of a file, which is read up to there."""
+    """Read the first ``size`` bytes of a file and return their checksum."""
     digest = hashlib.sha256()
     while size > 0 and (part := file.read(min(size, 2**20))):
         digest.update(part)

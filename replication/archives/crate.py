@@ -1,7 +1,8 @@
-"""What an archive says of itself: RO-Crate metadata, with what was made by which stage and from what.
+"""RO-Crate metadata of an archive: its files, the stages that made them, and the stages' inputs.
 
-The profile is Process Run Crate 0.5 (Leo et al. 2024, *Recording provenance of workflow runs with RO-Crate*): a
-``CreateAction`` for every stage that made something of the same inputs, as their seals say (:mod:`replication.files.seals`).
+The profile is Process Run Crate 0.5 (Leo et al. 2024, *Recording provenance of workflow runs with RO-Crate*). One
+``CreateAction`` has all files that a stage made from the same inputs, according to their seals
+(:mod:`replication.files.seals`).
 """
 
 import json
@@ -13,7 +14,7 @@ from urllib.parse import quote
 from replication.files.seals import checksum, sealed
 from replication.files.storage import provenance
 
-#: Where RO-Crate asks for it.
+#: File name that RO-Crate prescribes.
 METADATA = "ro-crate-metadata.json"
 CRATE = "https://w3id.org/ro/crate/1.1"
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
@@ -35,11 +36,19 @@ FORMATS = {
 
 
 def metadata(results: Path, files: Iterable[Path]) -> bytes:
-    """JSON-LD about files of a run, whose ``results`` most of them are below."""
+    """Return JSON-LD that describes files of a run.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of the run's results.
+    files : iterable of Path
+        Files of the archive, most of them below ``results``.
+    """
     files = sorted(files)
     described = [_file(path) for path in files]
-    known = provenance()
-    actions, programs = _actions(results, files, known["source"])
+    origin = provenance()
+    actions, programs = _actions(results, files, origin["source"])
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     root = {
         "@id": "./",
@@ -51,8 +60,8 @@ def metadata(results: Path, files: Iterable[Path]) -> bytes:
         "license": {"@id": LICENSE},
         "author": {"@id": AUTHORS},
         "conformsTo": {"@id": PROFILE},
-        "hasPart": _links(one["@id"] for one in described),
-        "mentions": _links(one["@id"] for one in actions),
+        "hasPart": _links(file["@id"] for file in described),
+        "mentions": _links(action["@id"] for action in actions),
     }
     about = {
         "@id": METADATA,
@@ -65,17 +74,17 @@ def metadata(results: Path, files: Iterable[Path]) -> bytes:
         "@type": "SoftwareApplication",
         "name": "replicate",
         "description": "The stages of the reproduction",
-        "softwareVersion": f"source {known['source']}",
+        "softwareVersion": f"source {origin['source']}",
         "softwareRequirements": ", ".join(
-            f"{name} {known[name]}" for name in known if name not in ("source", "hardware")
+            f"{name} {origin[name]}" for name in origin if name not in ("source", "hardware")
         ),
-        "processorRequirements": known["hardware"],
+        "processorRequirements": origin["hardware"],
     }
     licence = {
         "@id": LICENSE,
         "@type": "CreativeWork",
         "name": "MIT License",
-        "description": "Of the code; texts that a run has read keep their own",
+        "description": "License of the code; texts have their own licenses",
     }
     authors = {"@id": AUTHORS, "@type": "Organization", "name": "The Sparsefinder reproduction authors"}
     profile = {"@id": PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"}
@@ -84,42 +93,42 @@ def metadata(results: Path, files: Iterable[Path]) -> bytes:
 
 
 def _file(path: Path) -> dict:
-    said = {
+    entity = {
         "@id": _id(path),
         "@type": "File",
         "name": path.as_posix(),
         "contentSize": str(path.stat().st_size),
         "sha256": checksum(path),
     }
-    return said | ({"encodingFormat": FORMATS[path.suffix]} if path.suffix in FORMATS else {})
+    return entity | ({"encodingFormat": FORMATS[path.suffix]} if path.suffix in FORMATS else {})
 
 
 def _actions(results: Path, files: list[Path], source: str) -> tuple[list[dict], list[dict]]:
-    """What the seals of files tell: an action for each stage and the files that it read, and each stage as a program."""
-    made, there = {}, set(files)
+    """Return an action for each stage and set of inputs in the seals of files, and each stage as a program."""
+    outputs_by_action, archived = {}, set(files)
     for path in files:
-        if (said := sealed(path)) is not None:
-            key = (said["stage"], tuple(sorted(said["made_from"].items())))
-            made.setdefault(key, []).append(path)
+        if (record := sealed(path)) is not None:
+            key = (record["stage"], tuple(sorted(record["made_from"].items())))
+            outputs_by_action.setdefault(key, []).append(path)
     actions = []
-    for number, ((stage, origins), outputs) in enumerate(made.items()):
-        # What a stage has read and the archive leaves out, as tokens and graphs, is told by its checksum alone.
-        read = [results / place for place, _ in origins]
-        missing = [f"{place} (SHA-256 {sha256})" for place, sha256 in origins if results / place not in there]
+    for number, ((stage, origins), outputs) in enumerate(outputs_by_action.items()):
+        # Inputs that the archive leaves out, such as tokens and graphs, are described by their checksums.
+        inputs = [results / place for place, _ in origins]
+        missing = [f"{place} (SHA-256 {sha256})" for place, sha256 in origins if results / place not in archived]
         actions.append(
             {
                 "@id": f"#action-{number}",
                 "@type": "CreateAction",
                 "name": f"replicate {stage.replace('_', '-')}",
-                "description": f"made also from {', '.join(missing)}" if missing else "everything it read is here",
+                "description": f"also made from {', '.join(missing)}" if missing else "all inputs are in this archive",
                 "instrument": {"@id": f"#{stage}"},
                 "agent": {"@id": AUTHORS},
-                "object": _links(_id(path) for path in read if path in there),
+                "object": _links(_id(path) for path in inputs if path in archived),
                 "result": _links(map(_id, outputs)),
                 "endTime": _ended(outputs),
             }
         )
-    stages = sorted({stage for stage, _ in made})
+    stages = sorted({stage for stage, _ in outputs_by_action})
     programs = [
         {
             "@id": f"#{stage}",
@@ -134,8 +143,8 @@ def _actions(results: Path, files: list[Path], source: str) -> tuple[list[dict],
 
 
 def _links(ids: Iterable[str]) -> list[dict] | dict:
-    """References as RO-Crate recommends them: one alone is no list."""
-    links = [{"@id": one} for one in ids]
+    """Return references as RO-Crate recommends them: a single one is not in a list."""
+    links = [{"@id": identifier} for identifier in ids]
     return links[0] if len(links) == 1 else links
 
 

@@ -1,4 +1,4 @@
-"""What is in an archive, made again: its ledger judged, its notebooks run and its figures drawn, and compared byte by byte."""
+"""Replay of an archive: its ledger, notebooks and figures are made again and compared byte by byte."""
 
 import json
 import os
@@ -17,42 +17,44 @@ from replication.claims import ledger
 from replication.files.paths import ELSEWHERE, ROOT
 from replication.files.storage import FormatError, write_table
 
-#: The ledger's rules, in the repository and in archives.
+#: Rules of the ledger, in the repository and in archives.
 PUBLISHED = "config/published/claims.csv"
 
 
 def replay(archive: Path, folder: Path, cores: int = 1, say: Callable[[str], None] = print) -> list[str]:
-    """Unpack what a run has measured into a new folder, make its ledger, tables and figures anew, and compare.
+    """Unpack the measurements of a run into a new folder, make its ledger, tables and figures again, and compare them.
 
-    Nothing is trained, and no network is asked. Ledger and figures are compared as files, tables as the outputs of their
-    notebooks' cells; the notebooks and all code are those of this checkout.
+    Nothing is trained or downloaded. Notebooks and code are those of this checkout. Ledger and figures are compared as files,
+    tables as outputs of notebook cells.
 
     Parameters
     ----------
-    archive
+    archive : Path
         A file of ``make archive``.
-    folder
-        Is made, and has the layout of the checkout that the run was made in.
-    cores
-        Notebooks that run beside each other.
+    folder : Path
+        Folder to create; it gets the layout of the run's checkout.
+    cores : int
+        Notebooks that run at the same time.
+    say : callable
+        Function that reports progress.
 
     Returns
     -------
     list of str
-        Names in the archive of what differs.
+        Names in the archive of the files that differ.
 
     Raises
     ------
     FormatError
-        If the archive has changed since it was written, or holds no run.
+        If the archive has changed since it was written, or does not contain one run.
     FileExistsError
-        If the folder is there already.
+        If the folder exists.
     RuntimeError
         If a notebook fails.
     """
     with opened(archive) as file:
         if folder.exists():
-            raise FileExistsError(f"{folder}: is there already; nothing is written over it")
+            raise FileExistsError(f"{folder}: already exists; choose a new folder")
         results = _results(archive, file)
         made_again = [
             name
@@ -66,32 +68,34 @@ def replay(archive: Path, folder: Path, cores: int = 1, say: Callable[[str], Non
     judged = ledger(pd.read_csv(folder / PUBLISHED), folder / results)
     write_table(folder / results / "claims.csv", judged, may_be_empty=["effect"])
     notebooks = [(name, json.loads(content)) for name, content in before.items() if name.endswith(".ipynb")]
-    say(f"{archive}: whole; {len(notebooks)} notebooks run again")
+    say(f"{archive}: intact; running {len(notebooks)} notebooks")
     with ThreadPoolExecutor(cores) as pool:
-        for ended in pool.map(partial(_run, folder), notebooks):
-            say(ended)
+        for name in pool.map(partial(_run, folder), notebooks):
+            say(name)
     return [name for name, content in before.items() if _differs(content, folder / name)]
 
 
 def _results(archive: Path, file: ZipFile) -> str:
-    """The folder of the run's results within the archive."""
-    found = [name for name in file.namelist() if PurePosixPath(name).match("results/*/config.yaml")]
-    if len(found) != 1:
-        raise FormatError(f"{archive}: holds {len(found)} configurations of runs, where one is expected")
-    return str(PurePosixPath(found[0]).parent)
+    """Return the folder of the run's results within the archive."""
+    configurations = [name for name in file.namelist() if PurePosixPath(name).match("results/*/config.yaml")]
+    if len(configurations) != 1:
+        raise FormatError(f"{archive}: must contain the configuration of one run, got {len(configurations)}")
+    return str(PurePosixPath(configurations[0]).parent)
 
 
 def _run(folder: Path, executed: tuple[str, dict]) -> str:
-    """Run the notebook of this checkout that was run for the archive, on what is in the folder."""
+    """Run this checkout's version of an executed notebook on the results in the folder, and return its name."""
     name, before = executed
-    told = before["metadata"]["papermill"]
-    notebook = (ROOT / told["input_path"]).resolve()
-    # Names come from a file: they may choose among notebooks of the checkout and set their parameters, and nothing else.
-    if not notebook.is_relative_to(ROOT / "notebooks") or not all(key.isidentifier() for key in told["parameters"]):
+    papermill = before["metadata"]["papermill"]
+    notebook = (ROOT / papermill["input_path"]).resolve()
+    # The archive may only name notebooks of this checkout and set their parameters.
+    if not notebook.is_relative_to(ROOT / "notebooks") or not all(
+        key.isidentifier() for key in papermill["parameters"]
+    ):
         raise FormatError(f"{name}: was not made from a notebook of this repository")
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "papermill", "--no-progress-bar", str(notebook), str(folder / name)]
-    command += [word for key, value in told["parameters"].items() for word in ("-p", key, str(value))]
+    command += [word for key, value in papermill["parameters"].items() for word in ("-p", key, str(value))]
     environment = os.environ | {ELSEWHERE: str(folder.absolute())}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
@@ -107,5 +111,4 @@ def _differs(before: bytes, path: Path) -> bool:
 
 
 def _outputs(notebook: dict) -> list:
-    """What the cells of a notebook show."""
     return [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]

@@ -1,1 +1,1 @@
-"""Image captioning: pictures with captions, a transformer that describes them, and how good its descriptions are."""
+"""Image captioning: pictures with captions, transformers that describe them, and scores of their captions."""

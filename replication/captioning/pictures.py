@@ -1,8 +1,9 @@
-"""Pictures with captions, as Karpathy's splits of COCO say them, and the features of their regions, an npz file each."""
+"""Pictures with captions, drawn or from Karpathy's splits of COCO, and the features of their regions in npz files."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -11,51 +12,58 @@ from replication.captioning.scenes import patches, scenes
 from replication.files.storage import replacing
 
 SPLITS = ("train", "test")
-#: Where Karpathy's splits go: what he left over is trained on too, as usual; nothing is chosen on the validation split.
-_GOES_TO = {"train": "train", "restval": "train", "val": None, "test": "test"}
-#: What the features of an image's regions are called in its npz file.
+#: Our split for each of Karpathy's. As usual, the rest of COCO's validation images is trained on. The validation split is not
+#: used, because nothing is selected on it.
+_SPLIT_OF = {"train": "train", "restval": "train", "val": None, "test": "test"}
+#: Name of the regions' features in an image's npz file.
 FEATURES = "feat"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An image, by the number that its features are filed under, and its captions as words."""
+    """The number of an image, under which its features are stored, and its captions as words."""
 
     image: int
     captions: list[list[str]]
 
 
 def read_pictures(source: Mapping[str, object]) -> tuple[dict[str, list[Picture]], dict[int, np.ndarray]]:
-    """The splits train and test, and the features of those images that are drawn here, ``uint8 [R, F]``.
+    """Return the splits train and test, and the features of images that are drawn here.
 
     Parameters
     ----------
     source : mapping
         ``{"source": "scenes", "images": {split: count}, "seed": 0}`` (:func:`replication.captioning.scenes.scenes`), or
         ``{"source": "karpathy", "captions": "dataset_coco.json", "regions": "cocobu_att"}``: Karpathy's file of splits, and a
-        folder with ``<cocoid>.npz`` for every image, ``feat [R, F]`` in it.
+        folder with the file ``<cocoid>.npz`` of every image, which contains an array ``feat [R, F]``.
+
+    Returns
+    -------
+    splits : dict of lists of Picture
+    features : dict of arrays ``uint8 [R, F]``
+        By image; empty for Karpathy's splits.
 
     Raises
     ------
     FileNotFoundError
-        If a file or an image's features are not there.
+        If a file or an image's features are missing.
     ValueError
-        If the source is unknown or lacks a key, the file of splits is none or lacks a split, or an image has no caption.
+        If the source is unknown or lacks a key, the file of splits is damaged or lacks a split, or an image has no caption.
     """
     match source:
         case {"source": "scenes", "images": images, "seed": seed}:
             return _of_scenes(scenes(images, seed))
         case {"source": "karpathy", "captions": captions, "regions": regions}:
-            found = _karpathy(Path(captions))
-            for picture in (one for split in found.values() for one in split):
+            splits = _karpathy(Path(captions))
+            for picture in chain.from_iterable(splits.values()):
                 if not (path := Path(regions, f"{picture.image}.npz")).is_file():
                     raise FileNotFoundError(f"{path}: no features of image {picture.image}")
-            return found, {}
+            return splits, {}
         case {"source": "scenes" | "karpathy" as kind}:
             needs = {"scenes": "images and seed", "karpathy": "captions and regions"}
-            raise ValueError(f"source {kind!r} lacks a key: it needs {needs[kind]}")
+            raise ValueError(f"`source` {kind!r} lacks a key: it needs {needs[kind]}")
         case _:
-            raise ValueError(f"source {source.get('source')!r} is unknown: it is scenes or karpathy")
+            raise ValueError(f"`source` must be scenes or karpathy, got {source.get('source')!r}")
 
 
 def _of_scenes(
@@ -78,13 +86,13 @@ def _karpathy(path: Path) -> dict[str, list[Picture]]:
     splits: dict[str, list[Picture]] = {name: [] for name in SPLITS}
     for number, entry in enumerate(images):
         missing = {"split", "cocoid", "sentences"} - entry.keys()
-        if missing or entry["split"] not in _GOES_TO:
-            wrong = f"no {', '.join(sorted(missing))}" if missing else f"split {entry['split']!r} is unknown"
-            raise ValueError(f"{path}: image {entry.get('cocoid', f'number {number}')}: {wrong}")
+        if missing or entry["split"] not in _SPLIT_OF:
+            problem = f"no {', '.join(sorted(missing))}" if missing else f"unknown split {entry['split']!r}"
+            raise ValueError(f"{path}: image {entry.get('cocoid', f'number {number}')}: {problem}")
         captions = [sentence["tokens"] for sentence in entry["sentences"] if sentence["tokens"]]
         if not captions:
             raise ValueError(f"{path}: image {entry['cocoid']} has no caption")
-        if split := _GOES_TO[entry["split"]]:
+        if split := _SPLIT_OF[entry["split"]]:
             splits[split].append(Picture(entry["cocoid"], captions))
     for name in SPLITS:
         if not splits[name]:
@@ -93,40 +101,53 @@ def _karpathy(path: Path) -> dict[str, list[Picture]]:
 
 
 def write_pictures(path: Path, pictures: Iterable[Picture]) -> None:
-    """As JSON lines, one picture each; :func:`load_pictures` reads them."""
+    """Write pictures as JSON lines, which :func:`load_pictures` reads."""
     with replacing(path) as temporary:
         temporary.write_text("".join(json.dumps(asdict(picture)) + "\n" for picture in pictures), encoding="utf-8")
 
 
 def load_pictures(path: Path) -> list[Picture]:
+    """Read a file of :func:`write_pictures`."""
     return [Picture(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def write_features(path: Path, features: Mapping[int, np.ndarray]) -> None:
-    """Of all images in one npz file, an array under the number of each."""
+    """Write the features of all images to one npz file, each array under its image's number."""
     with replacing(path) as temporary:
         np.savez_compressed(temporary, **{str(image): regions for image, regions in features.items()})
 
 
 def regions_of(path: Path) -> Callable[[int], np.ndarray]:
-    """What reads an image's regions ``float32 [R, F]``: from a folder of npz files, or from one of all images.
+    """Return a function from an image's number to the features of its regions, ``float32 [R, F]``.
 
-    Numbers of eight bits are shares of 255. It raises ``ValueError`` for what is not two-dimensional, with its name.
+    Parameters
+    ----------
+    path : Path
+        A folder with an npz file per image, or one npz file of all images.
+
+    Raises
+    ------
+    ValueError
+        By the returned function, if an image's features are missing in its file or are not two-dimensional.
+
+    Notes
+    -----
+    Features of type uint8 are divided by 255.
     """
-    together = None if path.is_dir() else np.load(path)
+    all_features = None if path.is_dir() else np.load(path)
 
     def regions(image: int) -> np.ndarray:
-        if together is None:
+        if all_features is None:
             with np.load(path / f"{image}.npz") as file:
                 if FEATURES not in file:
-                    raise ValueError(f"{path / f'{image}.npz'}: no {FEATURES!r} in it; there is {', '.join(file)}")
-                found = file[FEATURES]
+                    raise ValueError(f"{path / f'{image}.npz'}: must have an array {FEATURES!r}, got {', '.join(file)}")
+                features = file[FEATURES]
         else:
-            found = together[str(image)]
-        if found.ndim != 2:
+            features = all_features[str(image)]
+        if features.ndim != 2:
             raise ValueError(
-                f"{path}: features of image {image} have shape {found.shape}; [regions, width] is expected"
+                f"{path}: features of image {image} must have the shape [regions, width], got {features.shape}"
             )
-        return found.astype(np.float32) / (255 if found.dtype == np.uint8 else 1)
+        return features.astype(np.float32) / (255 if features.dtype == np.uint8 else 1)
 
     return regions

@@ -1,4 +1,4 @@
-"""Pictures of the embedded corpus' world, with what is to be seen in them: things and animals, in a place."""
+"""Drawn pictures of things and animals in a place, with captions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from replication.corpora.grammar import lexicon
 from replication.corpora.grammar.dice import Dice
 from replication.corpora.grammar.english.forms import article
 
-#: Pixels of a side of the picture, of a cell that holds one figure, and of a patch, which is a region of the picture.
+#: Sides in pixels: of a picture, of a cell with one figure, and of a patch, which is a region of the picture.
 SIDE, CELL, PATCH = 48, 16, 8
 CAPTIONS = 5
 
-#: From coordinates u (rightwards) and v (downwards) in [-1, 1] to what the figure covers.
+#: From coordinates u (rightwards) and v (downwards) in [-1, 1] to the mask of the figure.
 Shape = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _THINGS: dict[str, Shape] = {
     "ball": lambda u, v: u**2 + v**2 < 0.8,
@@ -56,18 +56,19 @@ _GROUNDS = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A coloured thing or animal in a cell of the picture, counted from the top left corner."""
+    """A coloured thing or animal in a cell of the picture, counted from the top left."""
 
     noun: str
     colour: str
     row: int
     column: int
 
-    def said(self) -> str:
+    def phrase(self) -> str:
+        """Return the figure in words, such as "a red ball"."""
         return f"{article(self.colour)} {self.colour} {self.noun}"
 
     def beside(self, other: "Figure") -> str:
-        """Where it is, seen from another: by the direction in which they are farther apart."""
+        """Return the direction from another figure, along the axis on which they are farther apart."""
         down, right = self.row - other.row, self.column - other.column
         if abs(right) > abs(down):
             return "to the right of" if right > 0 else "to the left of"
@@ -75,7 +76,7 @@ class Figure:
 
 
 def scene(dice: Dice) -> tuple[np.ndarray, list[str]]:
-    """A picture ``uint8 [SIDE, SIDE, 3]``, and five captions, in lower case and without marks."""
+    """Draw a picture ``uint8 [SIDE, SIDE, 3]``, with five captions in lower case and without punctuation."""
     place, count = dice.pick(list(_GROUNDS)), dice.between(2, 3)
     figures: list[Figure] = []
     while len(figures) < count:
@@ -85,20 +86,22 @@ def scene(dice: Dice) -> tuple[np.ndarray, list[str]]:
         cell = dice.between(0, 2), dice.between(0, 2)
         if all(noun != other.noun and cell != (other.row, other.column) for other in figures):
             figures.append(Figure(noun, colour, *cell))
-    # Who looks at a picture begins with what lives in it, and then at the top left.
-    figures.sort(key=lambda one: (one.noun not in _ANIMALS, one.row, one.column))
+    # People begin with living things, and then at the top left.
+    figures.sort(key=lambda figure: (figure.noun not in _ANIMALS, figure.row, figure.column))
     return _painted(figures, place, dice), _described(figures, place, dice)
 
 
 def patches(picture: np.ndarray) -> np.ndarray:
-    """Its regions, ``[R, 3 PATCH^2]``, line by line; undone by :func:`picture_of`."""
+    """Return the regions ``[R, 3 PATCH^2]`` of a picture, row by row; :func:`picture_of` inverts this."""
     count = len(picture) // PATCH
     return picture.reshape(count, PATCH, count, PATCH, 3).swapaxes(1, 2).reshape(count**2, -1)
 
 
 def picture_of(regions: np.ndarray) -> np.ndarray:
-    """The picture ``[SIDE, SIDE, 3]`` of its patches.
+    """Return the picture ``[SIDE, SIDE, 3]`` of its patches.
 
+    Examples
+    --------
     >>> picture, _ = scene(Dice(0))
     >>> bool((picture_of(patches(picture)) == picture).all())
     True
@@ -108,13 +111,23 @@ def picture_of(regions: np.ndarray) -> np.ndarray:
 
 
 def scenes(images: Mapping[str, int], seed: int) -> dict[str, list[tuple[np.ndarray, list[str]]]]:
-    """So many pictures and their captions for each split; each split is drawn on its own, whatever the size of others.
+    """Draw pictures and their captions for each split, independently of the other splits' sizes.
 
-    Raises ``ValueError`` if a split is to have none.
+    Parameters
+    ----------
+    images : mapping
+        Number of pictures per split.
+    seed : int
+        Seed of the pictures.
+
+    Raises
+    ------
+    ValueError
+        If a split has no picture.
     """
     for name, count in images.items():
         if count < 1:
-            raise ValueError(f"scenes: {count} images of {name}")
+            raise ValueError(f"`images` must be at least 1 per split, got {count} for {name}")
     drawn = {}
     for number, (name, count) in enumerate(images.items()):
         dice = Dice(seed * len(images) + number)
@@ -123,7 +136,7 @@ def scenes(images: Mapping[str, int], seed: int) -> dict[str, list[tuple[np.ndar
 
 
 def _painted(figures: list[Figure], place: str, dice: Dice) -> np.ndarray:
-    """Figures of slightly different sizes, not quite in the middle of their cells."""
+    """Paint figures, each with a random size and offset in its cell."""
     picture = np.full((SIDE, SIDE, 3), _GROUNDS[place])
     down, right = np.mgrid[:SIDE, :SIDE] + 0.5
     for figure in figures:
@@ -136,19 +149,19 @@ def _painted(figures: list[Figure], place: str, dice: Dice) -> np.ndarray:
 
 
 def _described(figures: list[Figure], place: str, dice: Dice) -> list[str]:
-    """In five forms; seven times of ten in the order of the figures, as people agree for the most part in what is first."""
+    """Caption the figures in five forms, 70 % in their order and the rest reversed, since people mostly agree on the order."""
     where = f"{lexicon.RESORTS[place]} the {place}"
     captions = []
     for form in range(CAPTIONS):
         first, second, *rest = figures if dice.chance(0.7) else figures[::-1]
-        relation = f"{first.said()} {first.beside(second)} {second.said()}"
+        relation = f"{first.phrase()} {first.beside(second)} {second.phrase()}"
         captions.append(
             [
                 relation,
                 f"there is {relation}",
-                f"{first.said()} and {second.said()} {where}",
-                f"{where} {first.said()} is {first.beside(second)} {second.said()}",
-                ", ".join(one.said() for one in (first, *rest)) + f" and {second.said()}",
+                f"{first.phrase()} and {second.phrase()} {where}",
+                f"{where} {first.phrase()} is {first.beside(second)} {second.phrase()}",
+                ", ".join(figure.phrase() for figure in (first, *rest)) + f" and {second.phrase()}",
             ][form].replace(",", "")
         )
     return captions

@@ -1,4 +1,4 @@
-"""Training a captioner, so that an interrupted run goes on as if nothing had happened."""
+"""Training of a captioner; an interrupted run resumes with the same result."""
 
 import hashlib
 import json
@@ -6,25 +6,22 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import torch
-from safetensors.torch import save_model
 from torch import Tensor
-from transformers import Trainer, TrainingArguments
+from transformers import Trainer
 
 from replication.captioning.batches import Captions, Regions, labels_batch, regions_batch
 from replication.captioning.model import Captioner
-from replication.files.seals import seal
-from replication.files.storage import replacing
-from replication.training import check_loss, keep_whole_checkpoints, train_to_the_end
+from replication.training import (
+    MeanLossMixin,
+    keep_whole_checkpoints,
+    save_trained,
+    train_to_the_end,
+    training_arguments,
+)
 
 
-class CaptionTrainer(Trainer):
-    """A Trainer of captioners: cross-entropy of every next word."""
-
-    def training_step(self, *args, **kwargs) -> Tensor:
-        loss = super().training_step(*args, **kwargs)
-        check_loss(loss.item(), self.state.global_step + 1, self.args.learning_rate)
-        return loss
+class CaptionTrainer(MeanLossMixin, Trainer):
+    """A Trainer of captioners, with the cross-entropy of every next word."""
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         loss = model.describe(**inputs).loss
@@ -34,42 +31,48 @@ class CaptionTrainer(Trainer):
 def train(
     model: Captioner, captions: Captions, regions: Regions, folder: Path, *, seed: int, **arguments: object
 ) -> list[dict[str, float]]:
-    """Train on captions of images and leave the model in ``folder``.
+    """Train on captions of images and write the model to ``folder``.
 
-    A run that was interrupted goes on from its last whole checkpoint if it was started with the same settings.
+    An interrupted run resumes from its last whole checkpoint if it was started with the same settings. Checkpoints stay until
+    :func:`replication.training.remove_checkpoints`.
 
     Parameters
     ----------
-    regions : what reads the features of an image, ``[R, F]``, by its number
-    arguments : to ``TrainingArguments``: steps, batch, learning rate and schedule, precision
+    model : Captioner
+        The model, which is changed.
+    captions : Captions
+        Training captions.
+    regions : callable
+        From an image's number to the features of its regions, ``[R, F]``.
+    folder : Path
+        Folder of the model.
+    seed : int
+        Seed of the order of captions and of dropout.
+    arguments
+        To ``TrainingArguments``: steps, batch, learning rate and schedule, precision.
 
-    Returns the training log: one entry per logging step.
+    Returns
+    -------
+    list of dict
+        The training log: one entry per logging step.
+
+    Raises
+    ------
+    ValueError
+        If the loss diverges, or an image's regions do not fit the model.
     """
-    checkpoints = folder / "checkpoints"
-    args = TrainingArguments(
-        output_dir=str(checkpoints),
-        seed=seed,
-        report_to="none",
-        use_cpu=not torch.accelerator.is_available(),
-        save_total_limit=1,
-        remove_unused_columns=False,
-        dataloader_pin_memory=torch.cuda.is_available(),
-        **arguments,
-    )
+    args = training_arguments(folder, seed, remove_unused_columns=False, **arguments)
     text = hashlib.sha256(json.dumps(captions.items).encode()).hexdigest()
-    keep_whole_checkpoints(checkpoints, {"seed": seed, **arguments, "model": model.config.to_dict(), "text": text})
+    settings = {"seed": seed, **arguments, "model": model.config.to_dict(), "text": text}
+    keep_whole_checkpoints(Path(args.output_dir), settings)
     trainer = CaptionTrainer(
         model=model,
         args=args,
         train_dataset=captions,
         data_collator=partial(_batch, regions, model.config.region_width, model.config.region_count),
     )
-    trainer.model_accepts_loss_kwargs = False
     log = train_to_the_end(trainer)
-    with replacing(folder / "model.safetensors") as temporary:
-        save_model(model, str(temporary))
-    model.config.save_pretrained(folder)
-    seal(folder / "config.json")
+    save_trained(model, folder)
     return log
 
 

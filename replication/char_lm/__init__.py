@@ -1,1 +1,1 @@
-"""Character language modelling with a memory: Transformer-XL and Adaptive Attention Span, each with any normaliser."""
+"""Character language models with a memory: Transformer-XL and Adaptive Attention Span, each with any normalizer."""

@@ -1,35 +1,40 @@
-"""Where the characters come from, as one section of the configuration says it: training, validation and test text."""
+"""Characters as a section of the configuration names them: training, validation and test text."""
 
-import gzip
-import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from replication.corpora.documents import Document
 from replication.corpora.sources import read_splits
+from replication.corpora.text_files import open_bytes
 
 SPLITS = ("train", "valid", "test")
+#: Pixels of a side, and symbols of a digit: the start symbol, then all pixels.
+DIGIT_SIDE, DIGIT_RECORD = 8, 65
+#: Start symbol of a digit; its pixels are 0 to 16.
+DIGIT_START = 17
 
 
 @dataclass(frozen=True)
 class Split:
-    """The bytes of a split, and in words which part of which file they are."""
+    """The bytes of a split, and a description of the part of a file that they come from."""
 
     text: bytes
     origin: str
 
 
 def read_corpus(source: dict) -> dict[str, Split]:
-    """The splits train, valid and test.
+    """Return the splits train, valid and test.
 
     Parameters
     ----------
     source : dict
         ``{"source": "grammar", "words": {split: count}, "seed": 0}``, ``{"source": "digits", "images": {split: count},
-        "seed": 0}`` (:func:`replication.char_lm.digits.digits`) or ``{"source": "text", "path": ...}``. The path is one
-        file (enwik8, text8), which is cut as those are, or a folder of ``train``, ``valid`` and ``test``, each ``.txt`` or
-        ``.txt.gz``. If it has no test file, the second half of the validation file is the test, and the first half validates.
+        "seed": 0}`` (:func:`digits`) or ``{"source": "text", "path": ...}``. The path is one file (enwik8, text8), which
+        :func:`split_text` cuts, or a folder of ``train``, ``valid`` and ``test``, each ``.txt`` or ``.txt.gz``. Without a test
+        file, the first half of the validation file is the validation split and the second half the test split.
 
     Raises
     ------
@@ -43,54 +48,76 @@ def read_corpus(source: dict) -> dict[str, Split]:
             documents = read_splits(source, list(SPLITS))
             splits = {name: Split(text_of(documents[name]), "embedded corpus") for name in SPLITS}
         case {"source": "digits", "images": images, "seed": seed}:
-            from replication.char_lm.digits import digits  # who has a text need not wait for scikit-learn
-
             splits = {name: Split(text, "scikit-learn's digits") for name, text in digits(images, seed).items()}
         case {"source": "text", "path": path}:
             splits = _read_folder(Path(path)) if Path(path).is_dir() else _read_file(Path(path))
         case {"source": "grammar" | "digits" | "text" as kind}:
             raise ValueError(
-                f"corpus source {kind!r} lacks a key: grammar needs words and seed, digits images and seed, text path"
+                f"`source` {kind!r} lacks a key: grammar needs `words` and `seed`, digits `images` and `seed`, "
+                "and text `path`"
             )
         case _:
-            raise ValueError(f"corpus source {source.get('source')!r} is unknown: it is grammar, digits or text")
+            raise ValueError(f"`source` must be grammar, digits or text, got {source.get('source')!r}")
     for name, split in splits.items():
         if not split.text:
-            raise ValueError(
-                f"{source.get('path', 'corpus')}: no characters to make a {name} split of ({split.origin})"
-            )
+            raise ValueError(f"{source.get('path', 'corpus')}: the {name} split ({split.origin}) has no characters")
     return splits
 
 
 def read_text(path: str | Path) -> bytes:
-    """The bytes of a file, gzipped or not.
+    """Return the bytes of a file, gzipped or not.
 
     Raises
     ------
     ValueError
         If a gzipped file is truncated or damaged.
     """
-    path = Path(path)
-    content = path.read_bytes()
-    if path.suffix != ".gz":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: truncated or damaged ({error})") from error
+    with open_bytes(Path(path)) as file:
+        return file.read()
 
 
 def text_of(documents: Iterable[Document]) -> bytes:
-    """Documents as running text: a line per sentence, words parted by a space, an empty line between documents."""
+    """Return documents as text: a line per sentence, spaces between words, and an empty line between documents."""
     return b"\n".join(
         b"".join(" ".join(sentence.words).encode() + b"\n" for sentence in document.sentences) for document in documents
     )
 
 
 def split_text(text: bytes) -> dict[str, bytes]:
-    """The first 90 % to train, 5 % to validate, the last 5 % to test, as enwik8 and text8 are split (Chung et al. 2017)."""
+    """Split a text into 90 % training, 5 % validation and 5 % test, the split of enwik8 and text8 (Chung et al. 2017)."""
     first, second = len(text) * 90 // 100, len(text) * 95 // 100
     return {"train": text[:first], "valid": text[first:second], "test": text[second:]}
+
+
+def digits(images: Mapping[str, int], seed: int) -> dict[str, bytes]:
+    """Return handwritten digits as text: per image :data:`DIGIT_START`, then 8 by 8 pixels of 17 grey levels, row by row.
+
+    They are the 1,797 test images of the UCI set, which scikit-learn contains.
+
+    Parameters
+    ----------
+    images : mapping
+        Number of images per split.
+    seed : int
+        Seed of the shuffle.
+
+    Raises
+    ------
+    ValueError
+        If a split has no image, or the splits together have more images than there are.
+    """
+    from sklearn.datasets import load_digits  # slow to import, and only digits need it
+
+    pixels = load_digits().images.astype(np.uint8).reshape(-1, DIGIT_SIDE**2)
+    counts = list(images.values())
+    if min(counts) < 1 or sum(counts) > len(pixels):
+        raise ValueError(
+            f"`images` must be at least 1 per split and at most {len(pixels)} in total, got {dict(images)}"
+        )
+    order = np.random.default_rng(seed).permutation(len(pixels))[: sum(counts)]
+    records = np.insert(pixels[order], 0, DIGIT_START, axis=1)
+    ends = np.cumsum(counts)
+    return {name: part.tobytes() for name, part in zip(images, np.split(records, ends[:-1]), strict=True)}
 
 
 def _read_file(path: Path) -> dict[str, Split]:
@@ -113,8 +140,8 @@ def _read_folder(folder: Path) -> dict[str, Split]:
 
 
 def _find(folder: Path, name: str) -> Path | None:
-    """The file of a split; None if there is none."""
-    found = [path for path in (folder / f"{name}.txt", folder / f"{name}.txt.gz") if path.is_file()]
-    if len(found) > 1:
-        raise ValueError(f"{folder}: both {found[0].name} and {found[1].name}; which of them is meant?")
-    return found[0] if found else None
+    """Return the file of a split, or None if there is none."""
+    paths = [path for path in (folder / f"{name}.txt", folder / f"{name}.txt.gz") if path.is_file()]
+    if len(paths) > 1:
+        raise ValueError(f"{folder}: has both {paths[0].name} and {paths[1].name}; remove one of them")
+    return paths[0] if paths else None

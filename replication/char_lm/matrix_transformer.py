@@ -1,4 +1,4 @@
-"""The transformer of Sparse Transformers (Child et al. 2019, section 5): positions are rows and columns of a matrix."""
+"""Transformer with positions as rows and columns of a matrix, as in Sparse Transformers (Child et al. 2019, section 5)."""
 
 from collections.abc import Sequence
 
@@ -12,21 +12,21 @@ from sparselib.predictors import RowWise
 
 
 class MatrixTransformer(RecurrentModel):
-    """Causal model of segments of one length, an image or a stretch of text each; see :class:`RecurrentModel`.
+    """Causal model of segments, each an image or a stretch of text, without memory; called as a :class:`RecurrentModel`.
 
-    A position is told by two learned embeddings, of its row and of its column in a matrix of ``width`` columns, as the paper
-    does for text and audio (for images they are those of the picture). It has no memory: segments are read one by one.
+    A position has two learned embeddings: of its row and of its column in a matrix of ``width`` columns, as in the paper for
+    text and audio. For images, the matrix is the picture.
 
     Parameters
     ----------
     length : int
-        The longest segment.
+        Longest segment.
     width : int
-        Of the matrix: the stride of factorised attention, or the pixels of a line.
+        Columns of the matrix: the stride of factorised attention, or an image's width in pixels.
     normalizer : callable
         From scores ``[..., K]`` to weights.
     forms : sequence of RowWise
-        What each layer attends to: everything, or a factorised pattern.
+        Attention form of each layer: full, or a factorised pattern.
     """
 
     def __init__(
@@ -54,18 +54,24 @@ class MatrixTransformer(RecurrentModel):
         self.columns = nn.Embedding(width, dimension)
 
     def embed(self, ids: Tensor) -> Tensor:
-        """Of symbol, row and column. Raises ``ValueError`` for a segment that is too long."""
+        """Return the sum of symbol, row and column embeddings ``[B, Q, d]`` of ``ids [B, Q]``.
+
+        Raises
+        ------
+        ValueError
+            If the segment is too long.
+        """
         if ids.shape[1] > self.length:
-            raise ValueError(f"a segment of {ids.shape[1]}: this model knows {self.length} positions")
+            raise ValueError(f"`ids` must have at most {self.length} positions per segment, got {ids.shape[1]}")
         places = torch.arange(ids.shape[1], device=ids.device)
         return super().embed(ids) + self.rows(places // self.width) + self.columns(places % self.width)
 
     def positions(self, keys: int) -> None:
-        """Nothing: symbols bring their places along."""
+        """Return None, because the embeddings encode the positions."""
 
 
 class FormAttention(nn.Module):
-    """Scaled dot-product attention to what a form keeps."""
+    """Scaled dot-product attention to the pairs that a form keeps."""
 
     def __init__(self, dimension: int, heads: int, normalizer: Normalizer, form: RowWise):
         super().__init__()

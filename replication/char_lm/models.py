@@ -1,4 +1,4 @@
-"""Character models from settings, and files of them: settings, alphabet and weights in one safetensors file."""
+"""Character models from settings, and their files: settings, alphabet and weights in one safetensors file."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -12,7 +12,7 @@ from replication.char_lm.matrix_transformer import MatrixTransformer
 from replication.char_lm.recurrent import RecurrentModel
 from replication.char_lm.transformer_xl import TransformerXL
 from replication.files.storage import read_header, read_tensors, write_tensors
-from sparselib.checks import one_of
+from sparselib.checks import at_least, one_of
 from sparselib.forms import factorised, form
 from sparselib.normalizers import Entmax, topk_softmax
 from sparselib.predictors import RowWise
@@ -26,33 +26,37 @@ KIND = "character model"
 
 
 def build_model(settings: Mapping[str, object], vocab_size: int, seed: int) -> RecurrentModel:
-    """A model with random weights.
+    """Build a model with random weights.
 
     Parameters
     ----------
     settings : mapping
-        ``{"architecture": "transformer_xl", "top_k": 8, ...}``, the rest being arguments of the class; without ``top_k``, or
-        with None, softmax over all visible positions. ``"form": "Window", "budget": 16`` restricts attention further, to one of
-        ``sparselib.predictors.FORMS``, as does ``"factorised": {"pattern": "strided", "stride": 16}``, arguments of
-        ``sparselib.predictors.factorised``.
+        ``architecture`` is one of :data:`ARCHITECTURES`, and its class takes the keys that are not listed here. ``top_k`` keeps
+        the k largest weights; without it, or with None, attention is softmax over all visible positions. ``form`` and
+        ``budget`` restrict attention to a form (:func:`sparselib.forms.form`), ``factorised`` to a factorised pattern, whose
+        arguments it has (:func:`sparselib.forms.factorised`).
+    vocab_size : int
+        Number of symbol ids.
+    seed : int
+        Seed of the weights; the global generator stays as it is.
 
     Raises
     ------
     ValueError
-        If the architecture or a form is unknown, ``top_k`` is below 1, a size out of range, or two of ``top_k``, ``form`` and
-        ``factorised`` are given.
+        If the architecture or a form is unknown, ``top_k`` is below 1, a size is out of range, or more than one of ``top_k``,
+        ``form`` and ``factorised`` is given.
     TypeError
         If an argument of the class is missing or misspelt.
     """
     sizes = dict(settings)
     architecture, top_k = str(sizes.pop("architecture", None)), sizes.pop("top_k", None)
     one_of("architecture", architecture, ARCHITECTURES)
-    layers = sizes.get("layers", 0)  # if missing, the class says so
+    layers = sizes.get("layers", 0)  # if it is missing, the class raises
     forms = _forms(sizes.pop("form", None), sizes.pop("budget", None), sizes.pop("factorised", None), layers)
     if top_k is not None and forms is not None:
-        raise ValueError("top_k, form and factorised exclude each other: a model has one of them")
-    if top_k is not None and top_k < 1:
-        raise ValueError(f"top_k: {top_k} is below 1")
+        raise ValueError("`top_k`, `form` and `factorised` exclude each other; give one of them")
+    if top_k is not None:
+        at_least("top_k", top_k, 1)
     normalizer = Entmax(1) if top_k is None else partial(topk_softmax, k=top_k)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -64,27 +68,28 @@ def build_model(settings: Mapping[str, object], vocab_size: int, seed: int) -> R
 def _forms(
     name: str | None, budget: int | None, pattern: Mapping[str, object] | None, layers: int
 ) -> list[RowWise] | None:
-    """A form for each layer, with random keys of its own; None if the settings name none."""
+    """Return a form for each layer, with its own random keys, or None if the settings name none."""
     if name is not None and pattern is not None:
-        raise ValueError("form and factorised exclude each other: a model has one of them")
+        raise ValueError("`form` and `factorised` exclude each other; give one of them")
     if (name is None) != (budget is None):
-        raise ValueError(f"form and budget belong together; got {name} and {budget}")
+        raise ValueError(f"`form` and `budget` must be given together, got {name} and {budget}")
     if pattern is not None:
         return [factorised(**pattern, layer=layer) for layer in range(layers)]
     return None if name is None else [form(name, budget, seed=layer) for layer in range(layers)]
 
 
 def save_model(path: str | Path, model: RecurrentModel, settings: Mapping[str, object], alphabet: Alphabet) -> None:
+    """Write a model with its settings and alphabet."""
     write_tensors(path, model.state_dict(), kind=KIND, settings=dict(settings), symbols=list(alphabet.symbols))
 
 
 def load_model(path: str | Path) -> tuple[RecurrentModel, Alphabet]:
-    """A model that :func:`save_model` wrote, ready to be evaluated, on the accelerator if there is one.
+    """Read a model of :func:`save_model` in evaluation mode, onto the accelerator if there is one.
 
     Raises
     ------
     FormatError
-        If the file is truncated or is of another kind.
+        If the file is truncated or does not contain a character model.
     """
     header = read_header(path, kind=KIND)
     alphabet = Alphabet(bytes(header["symbols"]))
@@ -94,4 +99,5 @@ def load_model(path: str | Path) -> tuple[RecurrentModel, Alphabet]:
 
 
 def accelerator() -> torch.device:
+    """Return the accelerator if there is one, else the CPU."""
     return torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")

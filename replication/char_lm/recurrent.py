@@ -1,4 +1,4 @@
-"""What both character models are: causal layers over one segment after another, with a memory of what came before."""
+"""The base of the character models: causal layers that read one segment after another, with a memory of earlier ones."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -9,22 +9,31 @@ from torch import Tensor, nn
 from sparselib.checks import at_least
 from sparselib.predictors import Rows, RowWise
 
-#: The inputs of every layer at the last positions, ``[B, <= M, d]`` each.
+#: Each layer's inputs at the last positions, ``[B, <= M, d]``.
 Memory = list[Tensor]
-#: Is shown the attention weights ``[B, H, Q, K]`` of every layer; the last key is the last query's own position.
+#: Callback with a layer's number and attention weights ``[B, H, Q, K]``; the last key is the position of the last query.
 Observer = Callable[[int, Tensor], None]
 
 
 class RecurrentModel(nn.Module, ABC):
-    """Segment-level recurrence (Dai et al. 2019, section 3.2): layers attend to a segment and to a memory without gradient.
+    """Segment-level recurrence (Dai et al. 2019, section 3.2): layers attend to a segment, and to a memory without gradient.
 
     Parameters
     ----------
+    vocab_size, dimension, inner : int
+        Symbol ids, size of hidden states, and size of the feed-forward layers.
     attentions : sequence of modules
-        One per layer: ``(hidden [B, Q, d], context [B, K, d], positions) -> (output [B, Q, d], weights [B, H, Q, K])``, where
-        the context ends with the segment itself.
+        One per layer: ``(hidden [B, Q, d], context [B, K, d], positions) -> (output [B, Q, d], weights [B, H, Q, K])``. The
+        context ends with the segment itself.
     memory_length : int
         Positions of earlier segments that every layer keeps; may be changed after training.
+    dropout : float
+        Dropout probability.
+
+    Raises
+    ------
+    ValueError
+        If ``memory_length`` is negative.
     """
 
     def __init__(
@@ -48,7 +57,7 @@ class RecurrentModel(nn.Module, ABC):
     def forward(
         self, ids: Tensor, memory: Memory | None = None, observe: Observer | None = None
     ) -> tuple[Tensor, Memory]:
-        """Logits ``[B, Q, V]`` of the successors of ``ids [B, Q]``, and the memory for the segment that follows."""
+        """Return the logits ``[B, Q, V]`` of the successors of ``ids [B, Q]``, and the memory for the next segment."""
         hidden = self.dropout(self.embed(ids))
         kept: Memory = []
         for number, layer in enumerate(self.layers):
@@ -60,27 +69,27 @@ class RecurrentModel(nn.Module, ABC):
         return self.output(hidden), kept
 
     def embed(self, ids: Tensor) -> Tensor:
-        """``[B, Q] -> [B, Q, d]``."""
+        """Return the embeddings ``[B, Q, d]`` of ``ids [B, Q]``."""
         return self.embedding(ids)
 
     @abstractmethod
     def positions(self, keys: int) -> object:
-        """What every layer's attention shares and needs to know of the distances ``keys - 1, ..., 0``."""
+        """Return the encoding of the distances ``keys - 1, ..., 0`` that all layers share."""
 
     def penalty(self) -> Tensor | float:
-        """What is added to the loss in training."""
+        """Return the term that training adds to the loss."""
         return 0.0
 
     def constrain(self) -> None:
-        """Put parameters back where they are defined, after a step of the optimiser."""
+        """Clamp parameters to their range, after an optimiser step."""
 
     def measurements(self) -> dict[str, float]:
-        """What is worth a column in the training log."""
+        """Return further columns of the training log."""
         return {}
 
 
 class Layer(nn.Module):
-    """Attention and a feed-forward network, each added to its input and then normalised, as both papers have it."""
+    """Attention and a feed-forward network, each with a residual connection and then layer normalisation, as in both papers."""
 
     def __init__(self, attention: nn.Module, dimension: int, inner: int, dropout: float):
         super().__init__()
@@ -99,49 +108,74 @@ class Layer(nn.Module):
 
 
 class HeadProjections(nn.Module):
-    """Queries, keys and values of all heads, and the way back, without biases as in both reference codes."""
+    """Projections to queries, keys and values of all heads and back, without biases as in both reference codes.
+
+    Raises
+    ------
+    ValueError
+        If ``dimension`` is not a multiple of ``heads``.
+    """
 
     def __init__(self, dimension: int, heads: int):
         super().__init__()
         if dimension % heads:
-            raise ValueError(f"dimension {dimension} is not a multiple of {heads} heads")
+            raise ValueError(f"`dimension` must be a multiple of `heads` {heads}, got {dimension}")
         self.heads = heads
         self.query, self.key, self.value, self.output = (nn.Linear(dimension, dimension, bias=False) for _ in range(4))
 
     def forward(self, hidden: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """``q [B, H, Q, D]``, ``k`` and ``v [B, H, K, D]``."""
+        """Return ``q [B, H, Q, D]`` of the hidden states, and ``k`` and ``v [B, H, K, D]`` of the context."""
         return self.split(self.query(hidden)), self.split(self.key(context)), self.split(self.value(context))
 
     def split(self, tensor: Tensor) -> Tensor:
-        """``[B, n, H * D] -> [B, H, n, D]``."""
+        """Reshape ``[B, n, H * D]`` to ``[B, H, n, D]``."""
         return tensor.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def merge(self, tensor: Tensor) -> Tensor:
-        """``[B, H, n, D] -> [B, n, H * D]``, projected."""
+        """Join heads ``[B, H, n, D]`` and project them to ``[B, n, d]``."""
         return self.output(tensor.transpose(1, 2).flatten(2))
 
 
 def kept_by(form: RowWise, q: Tensor, k: Tensor, visible: Tensor, scores: Tensor, first: int = 0) -> Tensor:
-    """The visible pairs that an attention form keeps, from ``q [B, H, Q, D]``, ``k [B, H, K, D]`` and ``scores [B, H, Q, K]``.
+    """Return the visible pairs that an attention form keeps.
 
-    Positions count from the oldest one in memory; ``first`` is that of the first key. ``visible`` and what is returned
-    broadcast to ``[B, H, Q, K]``.
+    Parameters
+    ----------
+    form : RowWise
+        The attention form.
+    q, k : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``
+    visible : Bool Tensor that broadcasts to ``[B, H, Q, K]``
+    scores : Tensor ``[B, H, Q, K]``
+    first : int
+        Position of the first key, counted from the oldest position in memory.
+
+    Returns
+    -------
+    Bool Tensor that broadcasts to ``[B, H, Q, K]``
     """
-    of_keys = torch.arange(first, first + k.shape[2], device=k.device)[None, None, None]
-    of_queries = of_keys[..., k.shape[2] - q.shape[2] :].mT
-    return form.pairs(Rows(q.detach(), k.detach(), visible, of_queries, of_keys, causal=True, scores=scores.detach()))
+    key_places = torch.arange(first, first + k.shape[2], device=k.device)[None, None, None]
+    query_places = key_places[..., k.shape[2] - q.shape[2] :].mT
+    return form.pairs(
+        Rows(q.detach(), k.detach(), visible, query_places, key_places, causal=True, scores=scores.detach())
+    )
 
 
 def distances(queries: int, keys: int, device: torch.device) -> Tensor:
-    """How far back key j is from query i, ``[Q, K]``: the last query stands at the last key; negative in the future."""
+    """Return the distance ``[Q, K]`` from each query back to each key, negative in the future.
+
+    The last query is at the position of the last key.
+    """
     return torch.arange(keys - queries, keys, device=device)[:, None] - torch.arange(keys, device=device)
 
 
 def relative_shift(by_distance: Tensor) -> Tensor:
-    """From scores by distance to scores by key (Dai et al. 2019, appendix B), both ``[..., Q, K]``.
+    """Turn scores by distance into scores by key (Dai et al. 2019, appendix B), both ``[..., Q, K]``.
 
-    Column c of the input belongs to the distance ``K - 1 - c``; entries in the future are left arbitrary. Row i moves left by
-    ``Q - 1 - i``, which a column of padding and another reading of the same memory do at no cost.
+    Column c of the input has the distance ``K - 1 - c``. Entries in the future are arbitrary.
+
+    Notes
+    -----
+    Row i moves left by ``Q - 1 - i``. A column of padding and a reshape do that without copying row by row.
     """
     *rest, queries, keys = by_distance.shape
     padded = nn.functional.pad(by_distance, (1, 0))

@@ -1,4 +1,4 @@
-"""How long a training step takes, model beside model."""
+"""Seconds of a training step, for several models under the same conditions."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,15 +16,19 @@ from sparselib.checks import at_least
 
 
 def step_seconds(models: Mapping[str, RecurrentModel], text: Stream, recipe: Recipe, repeats: int) -> pd.DataFrame:
-    """Time steps on the first segment of a text, the models in turn, so that a disturbance of the machine hits all alike.
+    """Time training steps on the first segment of a text, model by model in turn, so that disturbances affect all alike.
 
-    The models are trained on by it. Memory of a recurrent model is that of one segment.
+    The steps change the models. The memory of a recurrent model has the length of one segment.
 
     Returns
     -------
-    A row per model: ``model``, ``step_seconds`` (median), ``step_repeats`` (what it is the median of).
+    DataFrame
+        A row per model: ``model``, ``step_seconds`` (median) and ``step_repeats`` (all times, separated by spaces).
 
-    Raises ``ValueError`` if ``repeats`` is below 1.
+    Raises
+    ------
+    ValueError
+        If ``repeats`` is below 1.
     """
     at_least("repeats", repeats, 1)
     inputs, targets = text.segment(0, recipe.length)
@@ -34,7 +38,7 @@ def step_seconds(models: Mapping[str, RecurrentModel], text: Stream, recipe: Rec
         runs[name] = partial(step, progress, inputs, targets, recipe)
     seconds = repeated_seconds(runs, repeats, accelerator().type)
     rows = [
-        {"model": name, "step_seconds": median(found), "step_repeats": " ".join(f"{one:.6g}" for one in found)}
-        for name, found in seconds.items()
+        {"model": name, "step_seconds": median(times), "step_repeats": " ".join(f"{time:.6g}" for time in times)}
+        for name, times in seconds.items()
     ]
     return pd.DataFrame(rows)

@@ -1,4 +1,4 @@
-"""Training a character model over a stream, so that an interrupted run goes on as if nothing had happened."""
+"""Training of a character model over a stream; an interrupted run resumes with the same result."""
 
 import hashlib
 import json
@@ -26,10 +26,29 @@ CHECKPOINT = "character model in training"
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train: ``steps`` of one segment of ``length`` in every row each, a line of the log every ``log_every`` steps.
+    """Hyper-parameters of a training with Adam.
 
-    Adam's learning rate rises linearly over ``warmup_steps``, then falls to 0 as a cosine (Transformer-XL's code); gradients
-    are clipped to a norm of ``clip_norm``. ``matmul_precision`` is that of :func:`replication.training.matmul_precision`.
+    Parameters
+    ----------
+    steps : int
+        Optimiser steps; each reads one segment in every row.
+    length : int
+        Characters of a segment.
+    learning_rate : float
+        Largest learning rate.
+    warmup_steps : int
+        Steps over which the rate rises linearly. It then falls to 0 as a cosine, as in Transformer-XL's code.
+    clip_norm : float
+        Norm to which gradients are clipped.
+    log_every : int
+        Steps between two lines of the log.
+    matmul_precision : str
+        As in :func:`replication.training.matmul_precision`.
+
+    Raises
+    ------
+    ValueError
+        If ``steps``, ``length`` or ``log_every`` is below 1.
     """
 
     steps: int
@@ -45,7 +64,7 @@ class Recipe:
             at_least(name, getattr(self, name), 1)
 
     def rate(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         if step < self.warmup_steps:
             return self.learning_rate * (step + 1) / self.warmup_steps
         share = (step - self.warmup_steps) / max(1, self.steps - self.warmup_steps)
@@ -54,7 +73,7 @@ class Recipe:
 
 @dataclass
 class Progress:
-    """A run after some step: with it, the steps that follow are determined."""
+    """The state of a run, which determines all further steps."""
 
     model: RecurrentModel
     optimizer: torch.optim.Optimizer
@@ -72,20 +91,39 @@ def train(
     seed: int,
     folder: str | Path,
 ) -> tuple[RecurrentModel, pd.DataFrame]:
-    """Train the model of these settings; leave it in ``folder/model.safetensors``.
+    """Train a model and write it to ``folder/model.safetensors``.
 
-    At every line of the log a checkpoint is written. A run that was interrupted goes on from it if it was started with the same
+    A checkpoint is written with every line of the log. An interrupted run resumes from it if it was started with the same
     settings, and starts anew otherwise.
 
     Parameters
     ----------
-    settings : as in :func:`replication.char_lm.models.build_model`
-    text, valid : what is trained on, over and over, and what is evaluated for the log
+    settings : mapping
+        As in :func:`replication.char_lm.models.build_model`.
+    alphabet : Alphabet
+        Symbols of the text.
+    text : Stream
+        Training text, read again from its beginning as often as the steps need.
+    valid : Stream
+        Text that is evaluated for the log.
+    recipe : Recipe
+        Hyper-parameters.
+    seed : int
+        Seed of the weights and of dropout.
+    folder : str or Path
+        Folder of the model.
 
     Returns
     -------
-    The model, and its log: ``step, train_bits, valid_bits, attended_positions`` and what the model measures of itself, such as
-    ``mean_span``.
+    model : RecurrentModel
+        The trained model, in evaluation mode.
+    log : DataFrame
+        Columns ``step, train_bits, valid_bits, attended_positions``, and the model's own measurements such as ``mean_span``.
+
+    Raises
+    ------
+    ValueError
+        If the settings are invalid, or the loss diverges.
     """
     folder = Path(folder)
     checkpoint = checkpoint_of(folder)
@@ -103,14 +141,14 @@ def train(
 
 
 def checkpoint_of(folder: str | Path) -> Path:
-    """The file that is in the folder of a run while it is not complete."""
+    """Return the path of a run's checkpoint, which exists until the run is complete."""
     return Path(folder) / "checkpoint.safetensors"
 
 
 def _advance(
     progress: Progress, text: Stream, valid: Stream, recipe: Recipe, seed: int, save: Callable[[], None]
 ) -> None:
-    """Take the steps that are left; ``save()`` after each line of the log."""
+    """Take the remaining steps, and call ``save()`` after each line of the log."""
     nats = characters = 0
     bar = tqdm(total=recipe.steps, initial=progress.step, desc="train", unit="step", mininterval=5)
     with bar:
@@ -119,7 +157,7 @@ def _advance(
             if place == 0:
                 progress.memory = None
             inputs, targets = text.segment(place, recipe.length)
-            # Dropout from a seed per step, so that it does not matter where a run was interrupted.
+            # Dropout has a seed per step, so that an interruption does not change it.
             torch.manual_seed(seed * 1_000_003 + progress.step)
             nats += step(progress, inputs, targets, recipe)
             characters += int((targets != IGNORED).sum())
@@ -136,7 +174,18 @@ def _advance(
 
 
 def step(progress: Progress, inputs: Tensor, targets: Tensor, recipe: Recipe) -> float:
-    """One step on a segment ``[B, length]``; its nats, summed over characters."""
+    """Take one optimiser step on a segment ``[B, length]``.
+
+    Returns
+    -------
+    float
+        The nats of the segment, summed over characters.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not finite.
+    """
     model, optimizer = progress.model.train(), progress.optimizer
     device = model.output.weight.device
     for group in optimizer.param_groups:
@@ -157,7 +206,7 @@ def _save(path: Path, progress: Progress, run: dict[str, object]) -> None:
     tensors |= {f"memory.{layer}": tensor for layer, tensor in enumerate(progress.memory or [])}
     for number, state in progress.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in state.items()}
-    # A header has its keys sorted, a line of the log has its own order.
+    # Pairs keep the order of the columns, since a header sorts the keys of a dict.
     log = [list(line.items()) for line in progress.log]
     write_tensors(path, tensors, kind=CHECKPOINT, run=run, step=progress.step, log=log)
 
@@ -165,17 +214,17 @@ def _save(path: Path, progress: Progress, run: dict[str, object]) -> None:
 def _restore(path: Path, progress: Progress) -> None:
     header, tensors = read_header(path, kind=CHECKPOINT), read_tensors(path, kind=CHECKPOINT)
     progress.step, progress.log = header["step"], [dict(line) for line in header["log"]]
-    of_model, moments, memory = {}, {}, {}
+    weights, moments, memory = {}, {}, {}
     for name, tensor in tensors.items():
         part, _, rest = name.partition(".")
         if part == "model":
-            of_model[rest] = tensor
+            weights[rest] = tensor
         elif part == "memory":
             memory[int(rest)] = tensor
         else:
             number, _, moment = rest.partition(".")
             moments.setdefault(int(number), {})[moment] = tensor
-    progress.model.load_state_dict(of_model)
+    progress.model.load_state_dict(weights)
     progress.optimizer.load_state_dict(progress.optimizer.state_dict() | {"state": moments})
     device = progress.model.output.weight.device
     progress.memory = [memory[layer].to(device) for layer in sorted(memory)]

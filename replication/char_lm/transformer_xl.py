@@ -1,4 +1,4 @@
-"""Transformer-XL (Dai et al. 2019): segment recurrence with relative positions, and any normaliser over the scores."""
+"""Transformer-XL (Dai et al. 2019): segment recurrence with relative positions, and any normalizer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ from sparselib.predictors import RowWise
 
 @dataclass(frozen=True)
 class RelativePositions:
-    """``sinusoids [K, d]`` of the distances K - 1 to 0; the biases u, ``content``, and v, ``place``, ``[H, 1, D]``."""
+    """Inputs that all layers share.
+
+    ``sinusoids [K, d]`` encode the distances K - 1 to 0. ``content`` and ``place``, both ``[H, 1, D]``, are the paper's biases
+    u and v.
+    """
 
     sinusoids: Tensor
     content: Tensor
@@ -21,19 +25,18 @@ class RelativePositions:
 
 
 class TransformerXL(RecurrentModel):
-    """Causal language model over characters; see :class:`RecurrentModel` for how it is called.
+    """Causal language model over characters, called as a :class:`RecurrentModel`.
 
-    Every query sees its segment up to itself and the whole memory, so with ``memory_length=0`` this is the block transformer
-    that the paper starts from. As in the paper's section 3.3, u and v are the same in all layers, and each has its own
-    projection of the sinusoids.
+    A query sees its segment up to itself and the whole memory. With ``memory_length=0`` this is the paper's baseline of
+    separate segments. As in the paper's section 3.3, all layers share u and v, and each layer projects the sinusoids itself.
 
     Parameters
     ----------
     normalizer : callable
-        From scores ``[..., K]``, the future masked by ``-inf``, to weights: ``softmax`` in the paper, top-k in its explicit
-        sparse variant.
+        From scores ``[..., K]``, masked by ``-inf``, to weights: softmax in the paper, top-k softmax in its explicit sparse
+        variant.
     forms : sequence of RowWise
-        Which of the visible positions each layer attends to, one form per layer.
+        Attention form of each layer: the visible positions that it attends to.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class TransformerXL(RecurrentModel):
 
 
 class RelativeAttention(nn.Module):
-    """Scores of content and of distance, each with a bias for all queries (Dai et al. 2019, section 3.3)."""
+    """Attention by content and distance, each with a bias that all queries share (Dai et al. 2019, section 3.3)."""
 
     def __init__(self, dimension: int, heads: int, normalizer: Normalizer, form: RowWise):
         super().__init__()
@@ -83,7 +86,10 @@ class RelativeAttention(nn.Module):
 
 
 def sinusoids(places: Tensor, dimension: int) -> Tensor:
-    """Of any places ``[K]``: ``[K, d]``, all sines before all cosines, which the learned projection makes one order as any."""
+    """Return sinusoidal encodings ``[K, d]`` of places ``[K]``.
+
+    All sines come before all cosines; the order does not matter, because a learned projection follows.
+    """
     frequency = 10_000 ** (-torch.arange(0, dimension, 2, device=places.device) / dimension)
     angle = places[:, None] * frequency.to(places)
     return torch.cat([angle.sin(), angle.cos()], dim=-1)[:, :dimension]

@@ -1,1 +1,1 @@
-"""Corpora: one that this package writes itself, and loaders for folders and Hugging Face datasets."""
+"""Readers of text: folders, packages and Hugging Face datasets, with splits, subwords, tags and word alignments."""

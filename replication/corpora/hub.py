@@ -1,4 +1,4 @@
-"""Documents from a Hugging Face dataset of raw text: on the hub, or saved on disk."""
+"""Documents and sentence pairs from a Hugging Face dataset, on the hub or on disk."""
 
 import re
 from collections.abc import Iterator
@@ -8,25 +8,29 @@ from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
 from replication.corpora.documents import Document, Sentence
 
-#: Where the hub keeps what it has converted.
+#: Branch of a dataset's repository with the parquet files that the hub made of its script.
 CONVERTED = "refs/convert/parquet"
 
 
 def read_hub(name: str, split: str, configuration: str | None = None, column: str = "text") -> Iterator[Document]:
-    """Documents of one split, a row of text each; a line is a sentence, whitespace separates words.
+    """Yield a document per row of a split; a line is a sentence, and whitespace separates words.
 
     Parameters
     ----------
     name : str
-        A dataset on the hub (``Salesforce/wikitext``), a folder in the hub's format (parquet, CSV, text files; or as the hub
-        converts scripts, ``configuration/split/0000.parquet``), or one made by ``DatasetDict.save_to_disk``.
+        A dataset on the hub (``Salesforce/wikitext``), a folder in the hub's format (parquet, CSV, text files, or
+        ``configuration/split/0000.parquet`` as the hub converts scripts), or a folder of ``DatasetDict.save_to_disk``.
     split : str
-        ``valid`` also finds the name ``validation``.
+        ``valid`` also matches the name ``validation``. ``test[10:20]`` is a slice of the rows.
+    configuration : str, optional
+        Configuration of the dataset.
+    column : str
+        Column of the text.
 
     Raises
     ------
     ValueError
-        If the split or the column does not exist, or holds no text.
+        If the split or the column does not exist, or contains no text.
     """
     rows = _rows(name, split, configuration)
     if column not in rows.column_names:
@@ -34,7 +38,7 @@ def read_hub(name: str, split: str, configuration: str | None = None, column: st
     documents = _documents(rows, column)
     first = next(documents, None)
     if first is None:
-        raise ValueError(f"{name}: split {split} holds no text")
+        raise ValueError(f"{name}: split {split} contains no text")
     yield first
     yield from documents
 
@@ -42,9 +46,21 @@ def read_hub(name: str, split: str, configuration: str | None = None, column: st
 def read_hub_translations(
     name: str, split: str, languages: list[str], configuration: str | None = None
 ) -> dict[str, list[str]]:
-    """Aligned sentences of one split, from the column ``translation`` that the hub's parallel corpora have.
+    """Return the aligned sentences of a split, from the column ``translation`` of the hub's parallel corpora.
 
-    Pairs of which a side is empty are left out, as usual for crawled text.
+    Pairs with an empty side are left out, as usual for crawled text.
+
+    Parameters
+    ----------
+    name, split, configuration
+        As in :func:`read_hub`.
+    languages : list of str
+        Language codes, such as ``["en", "fr"]``.
+
+    Returns
+    -------
+    dict of lists of str
+        Sentences by language.
 
     Raises
     ------
@@ -64,34 +80,34 @@ def read_hub_translations(
             for language, side in zip(languages, sides, strict=True):
                 lines[language].append(side)
     if not lines[languages[0]]:
-        raise ValueError(f"{name}: split {split} holds no pair of sentences")
+        raise ValueError(f"{name}: split {split} contains no sentence pair")
     return lines
 
 
 def _rows(name: str, split: str, configuration: str | None) -> Dataset:
-    """The rows of one split, or with ``"test[10:20]"`` or ``"train[:50]"`` some of them; "valid" also finds "validation"."""
+    """Return the rows of a split, or of a slice such as ``test[10:20]`` or ``train[:50]``."""
     match = re.fullmatch(r"([^\[\]]+)(?:\[(\d*):(\d*)\])?", split)
     if match is None:
-        raise ValueError(f"{name}: {split!r} is no split, nor rows of one such as test[10:20]")
+        raise ValueError(f"{name}: the split must be a name or a slice such as test[10:20], got {split!r}")
     split, start, end = match.groups()
     saved = (Path(name) / "dataset_dict.json").exists()
     splits = load_from_disk(name) if saved else _load(name, configuration)
-    found = next((s for s in (split, {"valid": "validation"}.get(split)) if s in splits), None)
-    if found is None:
+    known_name = next((s for s in (split, {"valid": "validation"}.get(split)) if s in splits), None)
+    if known_name is None:
         raise ValueError(f"{name}: no split {split}; it has {', '.join(splits)}")
-    rows = splits[found]
+    rows = splits[known_name]
     if end is None:
         return rows
     first, last = int(start or 0), int(end or len(rows))
     if not first < last <= len(rows):
-        raise ValueError(f"{name}: rows {first} to {last} of split {found} asked for, which has {len(rows)}")
+        raise ValueError(f"{name}: rows of split {known_name} must be within 0 to {len(rows)}, got {first} to {last}")
     return rows.select(range(first, last))
 
 
 def _load(name: str, configuration: str | None) -> DatasetDict:
-    """A data set as it is, or of a script, which ``datasets`` 4 and later refuse, the parquet that the hub made of it.
+    """Load a dataset, or the parquet files that the hub made of a script, which ``datasets`` does not run since version 4.
 
-    In a folder that is a copy of that, configurations are folders, and splits are folders in these.
+    In a local copy of such files, configurations are folders with a folder per split.
     """
     if configuration is not None and Path(name, configuration).is_dir():
         return load_dataset(name, data_dir=configuration)

@@ -1,32 +1,33 @@
-"""Where a corpus comes from, as one section of the configuration says it."""
+"""Corpora as a section of the configuration names them: where their text comes from, and how it is read."""
 
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
 
-from replication.corpora.alignment import align, to_pharaoh
+from replication.corpora.alignment import align, link_tokens, linked_by_keys, to_pharaoh
 from replication.corpora.document_blocks import cut_into_blocks, join_sentences
 from replication.corpora.documents import Document
 from replication.corpora.folder import read_folder
 from replication.corpora.grammar.translations import Translation, write_translations
 from replication.corpora.parallel import read_parallel
 from replication.corpora.subwords import tokenizer
-from replication.corpora.word_keys import link_tokens, linked_by_keys
 
 
 def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]]:
-    """Documents of each split.
+    """Return the documents of each split.
 
     Parameters
     ----------
     source : dict
         ``{"source": "grammar", "words": {split: count}, "seed": 0}``,
         ``{"source": "folder", "path": ..., "auxiliaries": [tag, ...]}`` or
-        ``{"source": "hub", "name": ..., "configuration": ...}``; ``auxiliaries`` may be missing.
+        ``{"source": "hub", "name": ..., "configuration": ...}``; ``auxiliaries`` and ``configuration`` are optional.
+    splits : list of str
+        Names of the splits.
 
     Raises
     ------
     ValueError
-        For an unknown source.
+        If the source is unknown or lacks a key.
     """
     match source:
         case {"source": "grammar", "words": words, "seed": seed}:
@@ -41,26 +42,32 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
 
             return {split: read_hub(name, split, source.get("configuration")) for split in splits}
         case {"source": "grammar" | "folder" | "hub" as kind}:
-            raise ValueError(f"corpus source {kind!r} lacks a key: grammar needs words and seed, folder path, hub name")
+            raise ValueError(
+                f"`source` {kind!r} lacks a key: grammar needs `words` and `seed`, folder `path`, and hub `name`"
+            )
         case _:
-            raise ValueError(f"corpus source {source.get('source')!r} is unknown: it is grammar, folder or hub")
+            raise ValueError(f"`source` must be grammar, folder or hub, got {source.get('source')!r}")
 
 
 def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) -> dict[str, dict[str, list[str]]]:
-    """Aligned sentences of each split, one list of lines per language.
+    """Return the aligned sentences of each split, one list of lines per language.
 
     Parameters
     ----------
     source : dict
         ``{"source": "grammar", "sentences": {split: count}, "seed": 0}``,
-        ``{"source": "folder", "path": ..., "names": {split: name in the folder}}`` (and more, for :func:`read_alignments` and
-        :func:`read_block_sentences`) or
-        ``{"source": "hub", "name": ..., "configuration": ..., "names": {split: name on the hub}}``; ``names`` may be missing.
+        ``{"source": "folder", "path": ..., "names": {split: name in the folder}}`` or
+        ``{"source": "hub", "name": ..., "configuration": ..., "names": {split: name on the hub}}``; ``names`` and
+        ``configuration`` are optional. :func:`read_alignments` and :func:`read_block_sentences` use further keys of a folder.
+    splits : list of str
+        Names of the splits.
+    languages : list of str
+        Language codes, such as ``["en", "de"]``.
 
     Raises
     ------
     ValueError
-        For an unknown source.
+        If the source is unknown or lacks a key.
     """
     names = {split: split for split in splits} | source.get("names", {})
     match source:
@@ -74,24 +81,28 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
             configuration = source.get("configuration")
             return {split: read_hub_translations(name, names[split], languages, configuration) for split in splits}
         case {"source": "grammar" | "folder" | "hub" as kind}:
-            raise ValueError(f"corpus {kind!r} lacks a key: grammar needs sentences and seed, folder path, hub name")
+            raise ValueError(
+                f"`source` {kind!r} lacks a key: grammar needs `sentences` and `seed`, folder `path`, and hub `name`"
+            )
         case _:
-            raise ValueError(f"corpus source {source.get('source')!r} is unknown: it is grammar, folder or hub")
+            raise ValueError(f"`source` must be grammar, folder or hub, got {source.get('source')!r}")
 
 
 def read_block_sentences(
     source: dict, splits: list[str], languages: list[str], words: int
 ) -> dict[str, dict[str, list[list[str]]]]:
-    """The same in blocks of consecutive sentences of a document, at most so many ``words`` on either side.
+    """Return the sentences of :func:`read_parallel_splits` in blocks of at most ``words`` words in either language.
 
-    The grammar knows where its documents end, and so does a folder with ``documents: verses``: files ``<split>.verses`` say
-    where each sentence is from, and those with the same words before the last colon ("Genesis 13:1") are one document. Any
-    other split counts as one.
+    A block has consecutive sentences of one document. The grammar marks its documents. So does a folder with the key
+    ``documents: verses``: its files ``<split>.verses`` give each sentence's place, such as "Genesis 13:1", and the words
+    before the last colon name the document. Any other split is a single document.
     """
     if source.get("source") != "grammar":
-        read = read_parallel_splits(source, splits, languages)
-        documents = {split: _documents(source, split, len(lines[languages[0]])) for split, lines in read.items()}
-        return {split: cut_into_blocks(lines, documents[split], words) for split, lines in read.items()}
+        lines_by_split = read_parallel_splits(source, splits, languages)
+        documents = {
+            split: _documents(source, split, len(lines[languages[0]])) for split, lines in lines_by_split.items()
+        }
+        return {split: cut_into_blocks(lines, documents[split], words) for split, lines in lines_by_split.items()}
     return {
         split: cut_into_blocks(_lines(pairs, languages), [pair.document for pair in pairs], words)
         for split, pairs in _written(source, splits, languages).items()
@@ -101,21 +112,33 @@ def read_block_sentences(
 def read_document_blocks(
     source: dict, splits: list[str], languages: list[str], words: int
 ) -> dict[str, dict[str, list[str]]]:
-    """The blocks of :func:`read_block_sentences`, a line per block."""
+    """Return the blocks of :func:`read_block_sentences`, a line per block."""
     blocks = read_block_sentences(source, splits, languages, words)
-    return {split: join_sentences(of_split) for split, of_split in blocks.items()}
+    return {split: join_sentences(blocks[split]) for split in blocks}
 
 
 def read_alignments(source: dict, splits: list[str], languages: list[str], words: str) -> dict[str, list[str]]:
-    """Gold word alignments of two languages, a line like ``0-0 1-2`` per sentence, of what a tokeniser makes ``words``.
+    """Return the gold word alignments of two languages, a line such as ``0-0 1-2`` per sentence.
 
-    The grammar has them, and a folder with ``keys: strongs``: files ``<split>.strongs.<language>`` have a key for every word
-    between spaces, ``_`` for none, and a key that each of two sentences has once links its words. Nothing else has any.
+    The grammar has alignments. So does a folder with the key ``keys: strongs``: its files ``<split>.strongs.<language>`` have
+    a key for every word, ``_`` for none, and a key that occurs once in both sentences links its words.
+
+    Parameters
+    ----------
+    source, splits, languages
+        As in :func:`read_parallel_splits`.
+    words : str
+        Tokeniser whose tokens are linked, as in :func:`replication.corpora.subwords.tokenizer`.
+
+    Returns
+    -------
+    dict of lists of str
+        Lines by split; empty for a source without alignments.
 
     Raises
     ------
     ValueError
-        If a line has not as many keys as words.
+        If a line does not have a key for each word.
     """
     first, second = languages
     if source.get("source") == "folder" and "keys" in source:
@@ -134,25 +157,25 @@ def _documents(source: dict, split: str, sentences: int) -> list[int]:
     name = source.get("names", {}).get(split, split)
     (places,) = read_parallel(source["path"], name, [source["documents"]]).values()
     documents = [place.rpartition(":")[0] for place in places]
-    changes = (one != before for before, one in pairwise(documents))
+    changes = (document != previous for previous, document in pairwise(documents))
     return list(accumulate(changes, initial=0))
 
 
 def _links_of_keys(source: dict, split: str, languages: tuple[str, str], words: str) -> list[str]:
     name, path = source.get("names", {}).get(split, split), source["path"]
     endings = [f"{source['keys']}.{language}" for language in languages]
-    read = read_parallel(path, name, [*languages, *endings])
-    tokenize = [tokenizer(words, language) for language in languages]
-    found = []
-    for number, row in enumerate(zip(*read.values(), strict=True), start=1):
+    texts = read_parallel(path, name, [*languages, *endings])
+    tokenizers = [tokenizer(words, language) for language in languages]
+    alignments = []
+    for number, row in enumerate(zip(*texts.values(), strict=True), start=1):
         lines, keys = row[:2], [line.split() for line in row[2:]]
-        for ending, line, of_line in zip(endings, lines, keys, strict=True):
-            if len(of_line) != len(line.split()):
-                what = f"{len(of_line)} keys for {len(line.split())} words"
-                raise ValueError(f"{path}, {name}.{ending}, line {number}: {what}")
-        tokens = [of_language(line).split() for of_language, line in zip(tokenize, lines, strict=True)]
-        found.append(to_pharaoh(link_tokens(linked_by_keys(*keys), lines, tokens)))
-    return found
+        for ending, line, line_keys in zip(endings, lines, keys, strict=True):
+            if len(line_keys) != len(line.split()):
+                counts = f"{len(line_keys)} keys for {len(line.split())} words"
+                raise ValueError(f"{path}, {name}.{ending}, line {number}: must have a key per word, got {counts}")
+        tokens = [tokenize(line).split() for tokenize, line in zip(tokenizers, lines, strict=True)]
+        alignments.append(to_pharaoh(link_tokens(linked_by_keys(*keys), lines, tokens)))
+    return alignments
 
 
 def _written(source: dict, splits: list[str], languages: list[str]) -> dict[str, list[Translation]]:

@@ -1,4 +1,4 @@
-"""Dealing documents into splits that share no sentence."""
+"""Splits of generated documents that share no sentence."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -13,13 +13,23 @@ def deal(
     texts: Callable[[T], list[tuple[str, ...]]],
     measure: Callable[[list[tuple[str, ...]]], int],
 ) -> dict[str, list[T]]:
-    """Splits of at least the given sizes, in whole documents, no sentence of one being in another.
+    """Deal documents of a stream into splits of at least the given sizes, without a sentence in two splits.
 
-    All splits are dealt from one stream. The smallest one takes its documents as they come; each larger one then skips
-    documents that have a sentence in common with a split before it. So it is the training documents that are chosen,
-    not those that the model is evaluated on, whose language remains that of the grammar.
+    The smallest split takes its documents as they come. Each larger split skips documents that share a sentence with an
+    earlier split. So only the training documents are selected, and evaluation text keeps the distribution of the grammar.
 
-    ``texts`` gives the sentences of a document, ``measure`` their size in the ``unit`` of ``sizes``.
+    Parameters
+    ----------
+    stream : iterator
+        Documents.
+    sizes : dict of int
+        Size of each split in ``unit``.
+    unit : str
+        Name of the unit, for errors.
+    texts : callable
+        From a document to its sentences.
+    measure : callable
+        From sentences to their size in ``unit``.
 
     Raises
     ------
@@ -28,17 +38,17 @@ def deal(
     """
     for split, count in sizes.items():
         if count <= 0:
-            raise ValueError(f"{unit}: {split} must have a positive number of {unit}, not {count}")
+            raise ValueError(f"`{unit}` must be positive, got {count} for {split}")
     dealt: dict[str, list[T]] = {split: [] for split in sizes}
-    seen: set[tuple[str, ...]] = set()
+    earlier_sentences: set[tuple[str, ...]] = set()
     for split in sorted(sizes, key=lambda name: sizes[name]):
-        written, its_sentences = 0, set()
-        while written < sizes[split]:
+        size, split_sentences = 0, set()
+        while size < sizes[split]:
             document = next(stream)
             sentences = texts(document)
-            if seen.isdisjoint(sentences):
+            if earlier_sentences.isdisjoint(sentences):
                 dealt[split].append(document)
-                its_sentences.update(sentences)
-                written += measure(sentences)
-        seen |= its_sentences
+                split_sentences.update(sentences)
+                size += measure(sentences)
+        earlier_sentences |= split_sentences
     return dealt

@@ -1,4 +1,4 @@
-"""Words and subwords of parallel text: Moses' tokeniser, and byte pair encoding as Sennrich et al. (2016) published it."""
+"""Words and subwords of parallel text: Moses' tokeniser, and byte pair encoding (Sennrich et al. 2016)."""
 
 import io
 import re
@@ -10,40 +10,55 @@ from subword_nmt.learn_bpe import learn_bpe
 
 from replication.files.storage import replacing
 
-#: What subword-nmt appends to a piece that the next one continues.
+#: subword-nmt's mark of a piece that the next one continues.
 CONTINUED = "@@ "
-#: An apostrophe as it is printed, which Moses sets apart and leaves so: French elides before any word, others contract some.
+#: Typographic apostrophes that Moses separates and its detokeniser does not rejoin. French and Italian elide before any word,
+#: other languages only contract some.
 APOSTROPHE = dict.fromkeys(("fr", "it"), re.compile(r"(?<=\w) ’ (?=\w)"))
 CONTRACTED = re.compile(r"(?<=\w) ’ (?=(?:s|t|d|m|re|ve|ll)\b)")
 
 
 def learn_codes(lines: Iterable[str], merges: int, path: Path) -> None:
-    """Learn ``merges`` merge operations, jointly on the tokenised lines of all languages, and write them to ``path``."""
+    """Learn ``merges`` merge operations jointly on the tokenised lines of all languages, and write them to ``path``."""
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
         learn_bpe(lines, file, merges)
 
 
 def load_codes(path: Path) -> BPE:
-    """What :func:`learn_codes` wrote.
+    """Read the merge operations that :func:`learn_codes` wrote.
 
     Raises
     ------
     ValueError
-        If the file is not one of subword-nmt's.
+        If the file was not written by subword-nmt.
     """
     text = path.read_text(encoding="utf-8")
     if not text.startswith("#version"):
-        raise ValueError(f"{path}: not the codes of subword-nmt")
+        raise ValueError(f"{path}: not codes of subword-nmt, which begin with #version")
     return BPE(io.StringIO(text))
 
 
 def join_pieces(line: str) -> str:
-    """``"bak@@ er"`` -> ``"baker"``."""
+    """Join the subwords of a line.
+
+    Examples
+    --------
+    >>> join_pieces("the bak@@ er")
+    'the baker'
+    """
     return (line + " ").replace(CONTINUED, "").strip()
 
 
 def tokenizer(words: str, language: str) -> Callable[[str], str]:
-    """From a line of text to words with a space between them. ``words``: ``"moses"``, or ``"spaces"`` if they have one."""
+    """Return a function from a line of text to its tokens, separated by spaces.
+
+    Parameters
+    ----------
+    words : str
+        ``"moses"`` for Moses' tokeniser, or ``"spaces"`` for text whose tokens are separated already.
+    language : str
+        Language code, such as ``"fr"``.
+    """
     if words == "spaces":
         return lambda line: " ".join(line.split())
     from sacremoses import MosesTokenizer
@@ -53,7 +68,7 @@ def tokenizer(words: str, language: str) -> Callable[[str], str]:
 
 
 def detokenizer(words: str, language: str) -> Callable[[str], str]:
-    """The inverse of :func:`tokenizer`, as far as there is one."""
+    """Return the approximate inverse of :func:`tokenizer`."""
     if words == "spaces":
         return lambda line: line
     from sacremoses import MosesDetokenizer

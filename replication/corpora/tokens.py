@@ -1,26 +1,37 @@
-"""From documents to blocks of subword ids, with each subword's gold tag and coreference chain beside it."""
+"""Documents as blocks of subword ids, with each subword's gold tag and coreference chain.
+
+Tokenizers are imported by the functions that need them: later stages read blocks without one.
+"""
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from tokenizers import ByteLevelBPETokenizer
 from torch import Tensor
-from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenizerFast
 
-from replication.corpora.blocks import KIND
 from replication.corpora.documents import Document
 from replication.files.paths import located
 from replication.files.seals import seal
 from replication.files.storage import replacing, write_tensors
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+#: Kind of a file of blocks, in its header.
+KIND = "tokens"
 SPECIAL_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 
 def train_tokenizer(documents: Iterable[Document], vocab_size: int) -> PreTrainedTokenizerFast:
-    """A byte-level BPE like RoBERTa's, learned from ``documents``."""
+    """Train a byte-level BPE tokenizer like RoBERTa's on documents."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import RobertaTokenizerFast
+
     bpe = ByteLevelBPETokenizer(add_prefix_space=True)
     lines = (" ".join(sentence.words) for document in documents for sentence in document.sentences)
     bpe.train_from_iterator(lines, vocab_size=vocab_size, special_tokens=SPECIAL_TOKENS, show_progress=False)
@@ -32,26 +43,36 @@ def train_tokenizer(documents: Iterable[Document], vocab_size: int) -> PreTraine
 
 
 def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
-    """A pretrained tokenizer from the hub, a folder or a package; words come one by one, so it must put the spaces in."""
+    """Load a pretrained tokenizer from the hub, a folder or a package.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no tokenizer of that name.
+    """
+    from transformers import AutoTokenizer
+
     try:
+        # Words are passed one by one, so the tokenizer must add the spaces between them.
         return AutoTokenizer.from_pretrained(located(str(name)), add_prefix_space=True)
     except OSError as error:
-        raise FileNotFoundError(f"{name}: no tokenizer there, nor on the hub ({error})") from error
+        raise FileNotFoundError(f"{name}: no tokenizer in that folder or on the hub ({error})") from error
 
 
 def encode_blocks(
     documents: Iterable[Document], tokenizer: PreTrainedTokenizerFast, length: int
 ) -> tuple[dict[str, Tensor], dict[str, object]]:
-    """Encode documents as one stream and cut it into blocks ``<s> ... </s>`` of ``length`` tokens; the tail is dropped.
+    """Encode documents as one stream and cut it into blocks ``<s> ... </s>`` of ``length`` tokens, without the tail.
 
     Returns
     -------
-    tensors
-        ``input_ids``, ``tags`` and ``chains``, each ``[N, length]``. A word's tag and chain are copied to all its subwords;
-        -1 stands for none. Chain numbers are unique over the whole stream. Where the corpus
-        has tags but no chains, the words of a document that recur as a noun with the same form stand in for chains.
-    header
-        ``tag_names`` in the order of their numbers, and ``chain_source``: ``gold``, ``repeated nouns`` or ``none``.
+    tensors : dict of Tensor ``[N, length]``
+        ``input_ids``, ``tags`` and ``chains``. Each subword has its word's tag and chain, or -1 if there is none. Chain
+        numbers are unique over the whole stream. If the corpus has tags but no chains, the occurrences of a noun form that a
+        document repeats are a chain.
+    header : dict
+        ``tag_names`` in the order of their numbers, ``length``, and ``chain_source``: ``gold``, ``repeated nouns`` or
+        ``none``.
 
     Raises
     ------
@@ -70,20 +91,23 @@ def encode_blocks(
         words = [word for sentence in document.sentences for word in sentence.words]
         word_tags = [tag for s in document.sentences for tag in (s.tags or [""] * len(s.words))]
         encoding = tokenizer(words, is_split_into_words=True, add_special_tokens=False, verbose=False)
-        of_word = np.array(encoding.word_ids())
+        word_of_subword = np.array(encoding.word_ids())
         ids.append(np.array(encoding["input_ids"], dtype=np.int32))
         numbers = np.array([names.setdefault(tag, len(names)) if tag else -1 for tag in word_tags], dtype=np.int16)
-        tags.append(numbers[of_word])
-        chain_of_word = np.array(document_chains, dtype=np.int32)
-        chains.append(np.where(chain_of_word < 0, -1, chain_of_word + next_chain)[of_word])
-        next_chain += int(chain_of_word.max(initial=-1)) + 1
+        tags.append(numbers[word_of_subword])
+        word_chains = np.array(document_chains, dtype=np.int32)
+        chains.append(np.where(word_chains < 0, -1, word_chains + next_chain)[word_of_subword])
+        next_chain += int(word_chains.max(initial=-1)) + 1
     stream = {"input_ids": ids, "tags": tags, "chains": chains}
     blocks = {
         name: _cut(np.concatenate(parts or [np.zeros(0, np.int32)]), length - 2) for name, parts in stream.items()
     }
     if len(blocks["input_ids"]) == 0:
-        raise ValueError(f"the text has {sum(map(len, ids))} tokens, one sequence of {length} needs {length - 2}")
-    # BERT calls its own [CLS] and [SEP].
+        raise ValueError(
+            f"`documents` must have at least {length - 2} tokens for one sequence of length {length}, "
+            f"got {sum(map(len, ids))} tokens"
+        )
+    # BERT has no bos and eos token; its [CLS] and [SEP] take their place.
     first = tokenizer.cls_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
     last = tokenizer.sep_token_id if tokenizer.eos_token_id is None else tokenizer.eos_token_id
     edges = {"input_ids": (first, last), "tags": (-1, -1), "chains": (-1, -1)}
@@ -96,11 +120,12 @@ def encode_blocks(
 
 
 def write_blocks(path: str | Path, tensors: dict[str, Tensor], header: dict[str, object]) -> None:
+    """Write the blocks of :func:`encode_blocks` to a safetensors file."""
     write_tensors(path, tensors, kind=KIND, **header)
 
 
 def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: str | Path) -> None:
-    """Save the tokenizer's files into ``folder``; its ``tokenizer.json`` comes last and only when it is whole."""
+    """Save a tokenizer's files in a folder; ``tokenizer.json`` is written last, and atomically."""
     folder = Path(folder)
     tokenizer.save_pretrained(folder)
     with replacing(folder / "tokenizer.json") as temporary:
@@ -113,7 +138,7 @@ def _cut(stream: np.ndarray, length: int) -> np.ndarray:
 
 
 def _chains(document: Document) -> tuple[list[int], str]:
-    """Each word's chain number within the document, and where the chains come from."""
+    """Return each word's chain number within the document, and the origin of the chains."""
     if any(sentence.chains for sentence in document.sentences):
         return [c for s in document.sentences for c in (s.chains or [-1] * len(s.words))], "gold"
     nouns = list(_nouns(document))
@@ -123,6 +148,7 @@ def _chains(document: Document) -> tuple[list[int], str]:
 
 
 def _nouns(document: Document) -> Iterator[str]:
+    """Yield each noun as it is, and an empty string for any other word."""
     for sentence in document.sentences:
         for word, tag in zip(sentence.words, sentence.tags or [""] * len(sentence.words), strict=True):
             yield word if tag in ("NOUN", "PROPN") else ""

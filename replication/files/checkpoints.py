@@ -1,7 +1,7 @@
-"""Trained models that are shipped: their weights in half precision, and what made them, which has to fit where they are used.
+"""Shipped checkpoints: trained weights in half precision, with the settings and text that a run must share to use them.
 
-A checkpoint is a folder with ``weights.safetensors``, ``made_by.json`` and the small files that training leaves beside a model.
-A table of all checkpoints, ``weights.csv``, lists the hash of each weights file, which depends on the weights alone.
+A checkpoint is a folder with ``weights.safetensors``, ``made_by.json`` and the small files that training writes beside a model.
+A table of all checkpoints, ``weights.csv``, lists the hash of each weights file, which depends only on the weights.
 """
 
 import csv
@@ -18,7 +18,7 @@ from safetensors.numpy import save
 from replication.files.storage import FormatError, replacing, write_json
 
 WEIGHTS, MADE_BY, TABLE = "weights.safetensors", "made_by.json", "weights.csv"
-#: What training stages write, besides which each has files of its own.
+#: Files that every training writes.
 MODEL, SUMMARY = "model.safetensors", "training.json"
 
 
@@ -32,19 +32,38 @@ def ship(
     beside: list[str],
     measured: list[Path],
 ) -> str:
-    """Make ``checkpoints/name`` of the folder in which a training stage left its model.
+    """Make the checkpoint ``checkpoints/name`` of a trained model.
 
     Parameters
     ----------
-    run : its settings and its seed, as plain JSON
-    text : what it was trained on, files of :func:`text_hash`
-    code : a hash of the code that trained it
-    beside : names of further files of ``trained`` that belong to the checkpoint
-    measured : CSV tables of what was measured with the model, for information
+    trained : Path
+        Folder that training wrote.
+    checkpoints : Path
+        Folder of all checkpoints.
+    name : str
+        Name of the checkpoint, a path.
+    run : dict
+        Settings and seed of the training, as plain JSON.
+    text : list of Path
+        Training text, as in :func:`text_hash`.
+    code : str
+        Hash of the code that trained the model.
+    beside : list of str
+        Names of further files of ``trained`` that belong to the checkpoint.
+    measured : list of Path
+        CSV tables with measurements of the model, for information.
 
     Returns
     -------
-    The hash of its weights, as the table lists it.
+    str
+        Hash of the weights, as in the table of checkpoints.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is missing.
+    ValueError
+        If a weight is too large for half precision.
     """
     if not (trained / MODEL).exists():
         raise FileNotFoundError(f"{trained / MODEL}: no such file")
@@ -74,36 +93,44 @@ def ship(
 def unpack(
     checkpoints: Path, name: str, run: dict[str, object], text: list[Path], code: str, output: Path
 ) -> list[str]:
-    """Put a shipped model where training would have: the same files, weights in single precision.
+    """Unpack a checkpoint into the files that training would have written, with weights in single precision.
+
+    Parameters
+    ----------
+    checkpoints, name, run, text, code
+        As in :func:`ship`.
+    output : Path
+        Folder of the model.
 
     Returns
     -------
-    What the checkpoint does not say of itself but a user should know: that other code trained it.
+    list of str
+        Warnings: whether other code trained the model.
 
     Raises
     ------
     FileNotFoundError
         If there is no such checkpoint.
     FormatError
-        If the weights are not those that the table lists.
+        If the hash of the weights is not in the table.
     ValueError
-        If the settings, the seed or the text are not the checkpoint's; each difference is named.
+        If the settings, the seed or the text differ from the checkpoint's; the error names each difference.
     """
     folder = checkpoints / name
     for file in (WEIGHTS, MADE_BY):
         if not (folder / file).exists():
             raise FileNotFoundError(f"{folder / file}: no such file")
-    content, promised = (folder / WEIGHTS).read_bytes(), read_table(checkpoints).get(name)
-    if (found := hashlib.sha256(content).hexdigest()) != promised:
-        listed = f"lists {promised[:16]}" if promised else f"does not list {name}"
-        raise FormatError(f"{folder / WEIGHTS}: its hash is {found[:16]}, {checkpoints / TABLE} {listed}")
+    content, expected = (folder / WEIGHTS).read_bytes(), read_table(checkpoints).get(name)
+    if (actual := hashlib.sha256(content).hexdigest()) != expected:
+        listed = f"lists {expected[:16]}" if expected else f"does not list {name}"
+        raise FormatError(f"{folder / WEIGHTS}: its hash is {actual[:16]}, but {checkpoints / TABLE} {listed}")
     made_by = json.loads((folder / MADE_BY).read_text())
-    different = [f"{key} is {here}, the checkpoint's {there}" for key, here, there in differences(run, made_by["run"])]
+    problems = [f"{key} must be {there}, got {here}" for key, here, there in differences(run, made_by["run"])]
     if (hashed := text_hash(text)) != made_by["text"]:
-        different.append(f"the text ({', '.join(path.name for path in text)}) has hash {hashed[:16]}, "
-                         f"the checkpoint's {made_by['text'][:16]}")  # fmt: skip
-    if different:
-        raise ValueError(f"{folder} does not fit: {'; '.join(different)}")
+        names = ", ".join(path.name for path in text)
+        problems.append(f"the text ({names}) must have the hash {made_by['text'][:16]}, got {hashed[:16]}")
+    if problems:
+        raise ValueError(f"{folder} does not fit: {'; '.join(problems)}")
     with safe_open(folder / WEIGHTS, framework="np") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}
     single = {key: value.astype(np.float32) if value.dtype == np.float16 else value for key, value in tensors.items()}
@@ -113,28 +140,39 @@ def unpack(
         with replacing(output / file) as temporary:
             shutil.copyfile(folder / file, temporary)
     write_json(output / SUMMARY, made_by["training"])
-    return [] if code == made_by["code"] else [f"{folder}: trained by code {made_by['code']}, here it is {code}"]
+    return [] if code == made_by["code"] else [f"{folder}: trained by code {made_by['code']}, this code is {code}"]
 
 
 def compare(checkpoints: Path, results: Path) -> dict[str, str]:
-    """For each listed checkpoint whether the model of that name below ``results`` has its weights, ``same`` or ``other``.
+    """Compare the checkpoints with the models of the same names below ``results``.
 
-    Models that are not there are ``missing``. Raises ``FileNotFoundError`` if there are no checkpoints.
+    Returns
+    -------
+    dict of str
+        ``same``, ``other`` or ``missing`` for each checkpoint.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are no checkpoints.
     """
     if not (checkpoints / TABLE).exists():
         raise FileNotFoundError(f"{checkpoints / TABLE}: no such file")
-    found = {}
-    for name, promised in read_table(checkpoints).items():
+    comparison = {}
+    for name, expected in read_table(checkpoints).items():
         path = results / name / MODEL
-        same = path.exists() and hashlib.sha256(half_precision(path)).hexdigest() == promised
-        found[name] = "same" if same else "other" if path.exists() else "missing"
-    return found
+        same = path.exists() and hashlib.sha256(half_precision(path)).hexdigest() == expected
+        comparison[name] = "same" if same else "other" if path.exists() else "missing"
+    return comparison
 
 
 def half_precision(path: Path) -> bytes:
-    """A safetensors file's weights as a file of their own, floating-point numbers with 16 bits and nothing else said.
+    """Return the bytes of a safetensors file with a file's weights in float16, and without its header's metadata.
 
-    Raises ``ValueError`` if one of them is too large for 16 bits.
+    Raises
+    ------
+    ValueError
+        If a weight is too large for float16.
     """
     halves = {}
     with safe_open(path, framework="np") as file:
@@ -143,12 +181,12 @@ def half_precision(path: Path) -> bytes:
             with np.errstate(over="ignore"):
                 halves[name] = tensor.astype(np.float16) if tensor.dtype == np.float32 else tensor
             if not np.isfinite(halves[name]).all():
-                raise ValueError(f"{path}: {name} has numbers that 16 bits cannot hold")
+                raise ValueError(f"{path}: {name} has numbers too large for 16 bits")
     return save(halves)
 
 
 def text_hash(paths: Iterable[Path]) -> str:
-    """Hash of texts, in this order: of a file's bytes, and of the token ids alone where it holds sequences of them."""
+    """Return a hash of texts in this order: of their bytes, or of the token ids alone for a safetensors file."""
     digest = hashlib.sha256()
     for path in paths:
         if path.suffix == ".safetensors":
@@ -162,7 +200,7 @@ def text_hash(paths: Iterable[Path]) -> str:
 
 
 def differences(here: object, there: object, key: str = "") -> Iterator[tuple[str, object, object]]:
-    """Where two JSON values differ: the path of keys, and both values; what one lacks is None."""
+    """Yield the path of keys and both values wherever two JSON values differ, with None for a missing value."""
     if isinstance(here, dict) and isinstance(there, dict):
         for name in sorted(here.keys() | there.keys()):
             yield from differences(here.get(name), there.get(name), f"{key}.{name}" if key else name)
@@ -171,11 +209,12 @@ def differences(here: object, there: object, key: str = "") -> Iterator[tuple[st
 
 
 def read_table(checkpoints: Path) -> dict[str, str]:
-    """Hashes of weights by the names of the checkpoints; none without a table."""
+    """Return the hashes of weights by checkpoint, or an empty dict if there is no table."""
     path = checkpoints / TABLE
     return {row["checkpoint"]: row["sha256"] for row in rows(path)} if path.exists() else {}
 
 
 def rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
     with open(path, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

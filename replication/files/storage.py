@@ -1,4 +1,4 @@
-"""Files that are whole or not there: atomic writes, and tensors with a header that says what they are."""
+"""Atomic file writes, and safetensors with a self-describing header."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 
 from replication.files.seals import FormatError, seal, unseal, verified
 
-# Who has a table or a tensor to write has imported pandas or torch already; the others need not wait for them.
+# pandas and torch are slow to import, and only callers with a table or a tensor need them.
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
     from torch import Tensor
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place if the block ends well, and is removed if it does not.
+    """Yield a temporary path beside ``path`` that replaces it if the block succeeds, and is removed otherwise.
 
-    What a stage writes is sealed then (:mod:`replication.files.seals`). What a killed writer of the same file left is removed.
+    A file that a stage writes is then sealed (:mod:`replication.files.seals`). Temporary files of killed writers of the same
+    path are removed.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +39,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     for left in path.parent.glob(f"{glob.escape(prefix)}*.partial*"):
         _remove_unless_written(left)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".partial" + path.suffix)
-    # Who lives holds the lock: the system lets go of it when a process ends, however it ends.
+    # The lock marks a living writer, because the system releases it whenever a process ends.
     fcntl.flock(handle, fcntl.LOCK_EX)
     temporary = Path(name)
     try:
@@ -48,7 +49,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, path)
         seal(path)
     except OSError as error:
-        # A full disk does not say which file there was no room for.
+        # The error of a full disk does not name the file.
         if error.filename is None and error.errno is not None:
             error.filename = str(path)
         raise
@@ -58,25 +59,37 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def _remove_unless_written(partial: Path) -> None:
+    """Remove a temporary file unless a living process writes it."""
     with suppress(FileNotFoundError, BlockingIOError), open(partial, "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         partial.unlink()
 
 
 def write_json(path: str | Path, value: object) -> None:
+    """Write a value as indented JSON."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2) + "\n")
 
 
 def write_table(path: str | Path, table: DataFrame, may_be_empty: Collection[str] = ()) -> None:
-    """Write a tidy table as parquet or CSV, after the path's suffix.
+    """Write a tidy table as parquet or CSV, by the path's suffix.
 
-    Raises ``ValueError`` if a cell is empty, NaN or infinite in a column that is not said to have such cells.
+    Parameters
+    ----------
+    may_be_empty : collection of str
+        Columns that may have empty, NaN or infinite cells.
+
+    Raises
+    ------
+    ValueError
+        If another column has such a cell.
     """
     for column in table.columns.difference(list(may_be_empty), sort=False):
-        if len(unknown := _not_known(table[column])):
-            row = unknown[0]
-            raise ValueError(f"{path}: column {column} of row {row} is {table[column].iloc[row]}")
+        if len(empty_rows := _empty_rows(table[column])):
+            row = empty_rows[0]
+            raise ValueError(
+                f"{path}: column {column} of row {row} must not be empty, NaN or infinite, got {table[column].iloc[row]}"
+            )
     with replacing(path) as temporary:
         if Path(path).suffix == ".parquet":
             table.to_parquet(temporary, index=False)
@@ -84,8 +97,8 @@ def write_table(path: str | Path, table: DataFrame, may_be_empty: Collection[str
             table.to_csv(temporary, index=False)
 
 
-def _not_known(values: Series) -> list[int]:
-    """Places of cells that are empty, NaN or infinite."""
+def _empty_rows(values: Series) -> list[int]:
+    """Return the rows whose cell is empty, NaN or infinite."""
     missing = values.isna()
     if values.dtype.kind == "f":
         missing |= values.abs() == float("inf")
@@ -93,7 +106,20 @@ def _not_known(values: Series) -> list[int]:
 
 
 def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **header: object) -> None:
-    """Save tensors as safetensors with a header: ``kind`` names the stage, the rest is plain JSON."""
+    """Write tensors as safetensors with a header.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the file, which :func:`open_tensors` checks.
+    header
+        Further values, as plain JSON.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
     from safetensors.torch import save_file
 
     with replacing(path) as temporary:
@@ -106,25 +132,28 @@ def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **
 
 
 def encode_header(kind: str, header: dict[str, object]) -> dict[str, str]:
-    # One key only: safetensors writes several in a random order, and equal files should be equal bytes.
+    """Return safetensors metadata with a kind, further values and the provenance."""
+    # One key only, because safetensors writes several in a random order, and equal files should have equal bytes.
     return {"header": json.dumps({"kind": kind, **header, "provenance": provenance()}, sort_keys=True)}
 
 
 def read_header(path: str | Path, *, kind: str) -> dict[str, object]:
-    """The header of a file written by :func:`write_tensors`.
-
-    Raises
-    ------
-    FormatError
-        If the file is truncated, is no safetensors file, or is of another kind.
-    """
+    """Return the header of a file of :func:`write_tensors`; errors as in :func:`open_tensors`."""
     with open_tensors(path, kind=kind) as file:
         return json.loads(file.metadata()["header"])
 
 
 @contextmanager
 def open_tensors(path: str | Path, *, kind: str) -> Iterator[safe_open]:
-    """Open a file of :func:`write_tensors`, memory-mapped; raises :class:`FormatError` as :func:`read_header` does."""
+    """Open a file of :func:`write_tensors`, memory-mapped.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FormatError
+        If the file is truncated, not a safetensors file, or of another kind.
+    """
     if not Path(path).exists():
         raise FileNotFoundError(f"{path}: no such file")
     verified(Path(path))
@@ -133,19 +162,20 @@ def open_tensors(path: str | Path, *, kind: str) -> Iterator[safe_open]:
     except SafetensorError as error:
         raise FormatError(f"{path}: truncated, or not a safetensors file ({error})") from error
     with file:
-        found = json.loads((file.metadata() or {}).get("header", "{}")).get("kind")
-        if found != kind:
-            raise FormatError(f"{path}: holds {found or 'something foreign'}, not {kind}")
+        file_kind = json.loads((file.metadata() or {}).get("header", "{}")).get("kind")
+        if file_kind != kind:
+            raise FormatError(f"{path}: must contain {kind}, got {file_kind or 'a foreign file'}")
         yield file
 
 
 def read_tensors(path: str | Path, *, kind: str) -> dict[str, Tensor]:
+    """Return all tensors of a file of :func:`write_tensors`; errors as in :func:`open_tensors`."""
     with open_tensors(path, kind=kind) as file:
         return {name: file.get_tensor(name) for name in file.keys()}
 
 
 def provenance() -> dict[str, str]:
-    """What decides a number besides the arguments: the machine, versions, and a hash of the source."""
+    """Return what affects numbers besides the arguments: the machine, versions, and a hash of the source."""
     packages = ("torch", "transformers", "scikit-learn", "numpy")
     return {
         "source": source_hash(),
@@ -156,7 +186,7 @@ def provenance() -> dict[str, str]:
 
 
 def hardware() -> str:
-    """The accelerator if there is one, else the processor and its number of cores."""
+    """Return the name of the accelerator if there is one, else of the processor with its number of cores."""
     import torch
 
     if torch.cuda.is_available():
@@ -170,12 +200,12 @@ def hardware() -> str:
 
 
 def source_hash() -> str:
-    """Hash over every Python file of replication, sparselib and its kernels; the same in a checkout and in an installation."""
+    """Return a hash of all Python files of replication, sparselib and kernels, the same in a checkout and an installation."""
     files = {}
     for package in ("replication", "sparselib"):
         folder = Path(find_spec(package).origin).parent
         files |= {Path(package, path.relative_to(folder)): path for path in folder.rglob("*.py")}
-    # `folder` is the library's now. An installation has its kernels inside; importing them to ask would import torch.
+    # `folder` is sparselib's here. An installation has the kernels inside it. They are not imported, since that imports torch.
     if not (folder / "kernels").is_dir():
         files |= {Path("sparselib/kernels", path.name): path for path in folder.with_name("kernels").glob("*.py")}
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""One page about a run, which opens in any browser, offline: verdicts, claims, figures with what they find, settings."""
+"""The report of a run, one offline HTML page: verdicts, claims, figures with their findings, and settings."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from replication.files.storage import provenance
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, its notebook's title and first paragraph, and the claims that it shows."""
+    """A figure with its notebook's title and first paragraph, and the tested claims that it shows."""
 
     name: str
     title: str
@@ -27,12 +27,14 @@ class Picture:
 
 
 def page(root: Path, profile: str) -> str:
-    """The page as HTML.
+    """Return the report as HTML.
 
     Parameters
     ----------
-    root : folder that has ``config/published/claims.csv``, ``reported`` and ``results``
-    profile : name of a run below ``results`` that has a ledger
+    root : Path
+        Folder with ``config/published/claims.csv``, ``reported`` and ``results``.
+    profile : str
+        Name of a run below ``results`` that has a ledger.
 
     Raises
     ------
@@ -52,7 +54,7 @@ def page(root: Path, profile: str) -> str:
     template = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
         "page.html"
     )
-    shown = list(pictures(results, rows))
+    figures = list(pictures(results, rows))
     return template.render(
         profile=profile,
         counts={
@@ -60,16 +62,16 @@ def page(root: Path, profile: str) -> str:
         },
         demonstration=sum(demonstrates(row) for row in rows),
         papers=papers,
-        pictures=shown,
-        # A claim leads to its figure on this page; a browser shows a notebook as text.
-        drawn={picture.name for picture in shown},
+        pictures=figures,
+        # A claim links to its figure on this page if there is one, because browsers show notebooks as text.
+        drawn={picture.name for picture in figures},
         settings=(results / "config.yaml").read_text(encoding="utf-8"),
         made_on=provenance(),
     )
 
 
 def _paper(rows: list, others: dict[str, list]) -> dict[str, object]:
-    """The claims of a paper, and of the other runs those that judge one of them."""
+    """Return the claims of a paper, with the verdicts of other runs that judge at least one of them."""
     numbers = [row.number - 1 for row in rows]
     cells = {name: [judged[number] for number in numbers] for name, judged in others.items()}
     cells = {name: judged for name, judged in cells.items() if any(row.verdict != UNTESTED for row in judged)}
@@ -77,7 +79,7 @@ def _paper(rows: list, others: dict[str, list]) -> dict[str, object]:
 
 
 def pictures(results: Path, claims: list) -> Iterator[Picture]:
-    """Every figure of a run that has a notebook, in the order of their names."""
+    """Yield every figure of a run that has a notebook, in the order of their names."""
     for path in sorted((results / "figures").rglob("*.svg")):
         name = path.relative_to(results / "figures").with_suffix("").as_posix()
         notebook = results / "notebooks" / f"{name}.ipynb"
@@ -89,7 +91,7 @@ def pictures(results: Path, claims: list) -> Iterator[Picture]:
 
 
 def introduction(notebook: Path) -> tuple[str, str]:
-    """The title of a notebook, and its first paragraph without marks of Markdown."""
+    """Return a notebook's title, and its first paragraph without Markdown."""
     source = nbformat.read(notebook, as_version=4).cells[0].source
     title, _, text = source.partition("\n")
     paragraph = text.strip().split("\n\n")[0]
@@ -98,7 +100,7 @@ def introduction(notebook: Path) -> tuple[str, str]:
 
 
 def inline(svg: str) -> str:
-    """A picture that can stand in a page: without what comes before it, and without rules that would hold for the page."""
+    """Return an SVG file as an element of a page, without prolog, metadata and style rules, which would apply to the page."""
     svg = re.sub(r"<(metadata|style)\b.*?</\1>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    # matplotlib's own rule for all that it draws, as attributes that are inherited; sizes are those of the print.
+    # These attributes replace the one style rule of matplotlib.
     return svg.replace("<svg ", '<svg stroke-linejoin="round" stroke-linecap="butt" role="img" ', 1)

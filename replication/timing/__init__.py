@@ -1,1 +1,1 @@
-"""How long attention takes: the clock, what is timed, and time and memory against the length of the sequence."""
+"""Time and memory of attention: the clock, the timed attentions, and growth with the sequence length."""

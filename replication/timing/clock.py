@@ -1,4 +1,4 @@
-"""Seconds and bytes of one attention."""
+"""Seconds and bytes of attention."""
 
 import multiprocessing
 import re
@@ -14,12 +14,12 @@ from torch import Tensor
 
 from replication.timing.contenders import Attend, Predict, Problem, contender
 
-#: Tokens of the run before memory is measured, which brings code and work space of the libraries into memory.
+#: Tokens of the warm-up before memory is measured, which loads the libraries' code and workspace.
 SMALL = 64
 
 
 def run(attend: Attend, inputs: list[Tensor], backward: bool) -> None:
-    """Run a forward pass, and a backward one if asked for; the gradient from above is 1."""
+    """Run a forward pass, and with ``backward`` a backward pass from a gradient of ones."""
     if not backward:
         with torch.no_grad():
             attend(*inputs)
@@ -29,21 +29,24 @@ def run(attend: Attend, inputs: list[Tensor], backward: bool) -> None:
 
 
 def median_seconds(runs: dict[object, Callable[[], None]], repeats: int, device: str) -> dict[object, float]:
-    """Median of the :func:`repeated_seconds` of each run."""
-    return {name: median(found) for name, found in repeated_seconds(runs, repeats, device).items()}
+    """Return the median of each run's :func:`repeated_seconds`."""
+    return {name: median(times) for name, times in repeated_seconds(runs, repeats, device).items()}
 
 
 def repeated_seconds(runs: dict[object, Callable[[], None]], repeats: int, device: str) -> dict[object, list[float]]:
-    """Times of each run, after one that does not count; in turn, so that a disturbance hits all alike."""
+    """Time each run ``repeats`` times after a warm-up, in seconds.
+
+    The runs take turns, so that disturbances of the machine affect all alike.
+    """
     times: dict[object, list[float]] = {name: [] for name in runs}
     for _ in range(1 + repeats):
-        for name, one in runs.items():
+        for name, timed_run in runs.items():
             _synchronise(device)
             start = time.perf_counter()
-            one()
+            timed_run()
             _synchronise(device)
             times[name].append(time.perf_counter() - start)
-    return {name: found[1:] for name, found in times.items()}
+    return {name: seconds[1:] for name, seconds in times.items()}
 
 
 def _synchronise(device: str) -> None:
@@ -52,10 +55,21 @@ def _synchronise(device: str) -> None:
 
 
 def peak_bytes(name: str, problem: Problem, backward: bool, predict: Predict | None = None) -> float:
-    """Growth of the peak memory over one run, inputs not included.
+    """Return the growth of peak memory over one run in bytes, without the inputs.
 
-    On a GPU, of what is allocated there. On a CPU, of the resident memory of a process of its own (NaN where the system is not
-    Linux): ``predict`` has to be picklable then.
+    On a GPU, this is memory allocated there. On a CPU, it is the resident memory of a separate process, or NaN on a system
+    other than Linux.
+
+    Parameters
+    ----------
+    name : str
+        An attention of :func:`~replication.timing.contenders.contender`.
+    problem : Problem
+        Its inputs.
+    backward : bool
+        Whether the run has a backward pass.
+    predict : callable, optional
+        Prediction of blocks to measure instead; picklable if on a CPU.
     """
     if problem.device != "cpu":
         attend, inputs = _prepared(name, problem, predict), problem.inputs()
@@ -64,11 +78,10 @@ def peak_bytes(name: str, problem: Problem, backward: bool, predict: Predict | N
         before = torch.cuda.memory_allocated()
         run(attend, inputs, backward)
         return torch.cuda.max_memory_allocated() - before
-    # The server has the libraries loaded and no threads; each process forked from it is fresh.
+    # The fork server has the libraries loaded and no threads, so each process that it forks is fresh.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        [__name__, "torch.fx.experimental.symbolic_shapes"]
-    )  # autograd imports the latter late
+    # Autograd imports the second module only when it runs.
+    context.set_forkserver_preload([__name__, "torch.fx.experimental.symbolic_shapes"])
     with ProcessPoolExecutor(1, mp_context=context) as executor:
         return executor.submit(_resident_growth, name, problem, backward, predict, torch.get_num_threads()).result()
 
@@ -80,7 +93,7 @@ def _resident_growth(name: str, problem: Problem, backward: bool, predict: Predi
     small = replace(problem, length=min(SMALL, problem.length), density=1.0)
     run(_prepared(name, small, predict), small.inputs(), backward)
     attend, inputs = _prepared(name, problem, predict), problem.inputs()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is resident
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the resident memory
     before = _status("VmRSS")
     run(attend, inputs, backward)
     return float(_status("VmHWM") - before)

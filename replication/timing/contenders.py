@@ -1,4 +1,4 @@
-"""Attentions that are timed against each other, on one problem: random queries, keys, values and blocks."""
+"""Attentions that are timed on one problem of random queries, keys, values and blocks."""
 
 import importlib.util
 import os
@@ -18,14 +18,14 @@ from sparselib.dense_attention import attention
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.projections import Projection
 
-#: From q, k and v ``[1, H, n, D]`` to an output of that shape.
+#: From q, k and v, each ``[1, H, n, D]``, to an output of that shape.
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 #: From q and k to the blocks to visit.
 Predict = Callable[[Tensor, Tensor], BlockMask]
 
-#: Whose time and memory depend on the blocks.
+#: Attentions whose time and memory depend on the blocks.
 BLOCK_SPARSE = ("block-sparse", "flex")
-#: Float32 tensors ``[H, n, n]`` that dense entmax attention holds at once, and one to spare: measured with 4096 tokens.
+#: Float32 tensors ``[H, n, n]`` that dense entmax attention needs at once, as measured with 4096 tokens, plus one.
 SQUARE_MATRICES = 4
 #: Dimensions that a head is projected to, as in the paper.
 PROJECTED = 4
@@ -33,12 +33,12 @@ PROJECTED = 4
 
 @dataclass(frozen=True)
 class Problem:
-    """Random inputs of one length and density, the same for the same fields; bfloat16 on a GPU, float32 on a CPU.
+    """Random inputs that the fields determine, in bfloat16 on a GPU and float32 on a CPU.
 
     Raises
     ------
     ValueError
-        If a size is below 1, or the blocks of that density are fewer than the diagonal's.
+        If a size is below 1, or the density gives fewer blocks than the diagonal has.
     """
 
     length: int
@@ -56,10 +56,11 @@ class Problem:
 
     @property
     def blocks(self) -> int:
+        """Return the number of query blocks."""
         return -(-self.length // self.block)
 
     def inputs(self) -> list[Tensor]:
-        """q, k and v ``[1, H, n, D]``, which ask for gradients."""
+        """Return q, k and v ``[1, H, n, D]``, which require gradients."""
         generator = torch.Generator(self.device).manual_seed(self.seed)
         shape = (1, self.heads, self.length, self.dimension)
         dtype = torch.float32 if self.device == "cpu" else torch.bfloat16
@@ -67,7 +68,7 @@ class Problem:
         return [x.to(dtype).requires_grad_() for x in drawn]
 
     def block_mask(self) -> BlockMask:
-        """The diagonal and random blocks: the given share of all, to a block, in every head."""
+        """Return the blocks of every head: the diagonal, and random blocks until the density is reached."""
         generator = torch.Generator().manual_seed(self.seed)
         order = torch.rand(self.heads, self.blocks, self.blocks, generator=generator)
         order = order.masked_fill_(torch.eye(self.blocks, dtype=torch.bool), -1.0).flatten(1).argsort(-1)
@@ -78,7 +79,13 @@ class Problem:
 
 
 def contender(name: str, problem: Problem) -> Attend:
-    """The attention of that name, ready to run on inputs of the problem; what is prepared once is prepared here."""
+    """Return an attention by name, prepared for the inputs of a problem.
+
+    Raises
+    ------
+    ValueError
+        If there is no attention of that name.
+    """
     if name == "dense-entmax":
         return lambda q, k, v: attention(q, k, v)[0]
     if name == "sdpa":
@@ -93,11 +100,11 @@ def contender(name: str, problem: Problem) -> Attend:
         return lambda q, k, v: compiled(q, k, v, block_mask=flex_mask)
     if name == "block-sparse":
         return lambda q, k, v: block_sparse_entmax_attention(q, k, v, mask)
-    raise ValueError(f"no attention is called {name!r}")
+    raise ValueError(f"`name` must be block-sparse, dense-entmax, sdpa, flex or adasplash, got {name!r}")
 
 
 def peers(problem: Problem) -> list[str]:
-    """The names of those that can run the problem here: installed, made for the device, and within half of its memory."""
+    """Return the names of attentions that are installed, support the device and need at most half of its memory."""
     names = ["block-sparse", "sdpa"]
     if problem.device != "cpu":
         names += ["flex"] + ["adasplash"] * (importlib.util.find_spec("adasplash") is not None)
@@ -107,7 +114,7 @@ def peers(problem: Problem) -> list[str]:
 
 
 def memory_bytes(device: str) -> int:
-    """The memory of the machine, or what is free of an accelerator's."""
+    """Return the memory of the machine, or the free memory of an accelerator."""
     if device == "cpu":
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return torch.cuda.mem_get_info()[0]
@@ -115,7 +122,7 @@ def memory_bytes(device: str) -> int:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one layer predicts from its queries and keys, of any dtype; picklable."""
+    """Picklable prediction of one layer's blocks from queries and keys."""
 
     graph: PredictedBlocks
 
@@ -134,9 +141,22 @@ def untrained_prediction(
     device: str,
     compiled: bool = False,
 ) -> Prediction:
-    """Version 2 of efficient Sparsefinder with a random projection and random centroids: they cost what learned ones do.
+    """Return version 2 of efficient Sparsefinder with random projections and centroids, which cost as much as learned ones.
 
-    Each of ``clusters`` centroids picks ``count`` blocks of queries and as many of keys.
+    Parameters
+    ----------
+    heads, dimension, block : int
+        Sizes of the attention.
+    clusters : int
+        Number of centroids.
+    count : int
+        Query blocks, and key blocks, that each centroid selects.
+    seed : int
+        Seed of projections and centroids.
+    device : str
+        Device of the prediction.
+    compiled : bool
+        Whether the prediction is compiled.
     """
     generator = torch.Generator().manual_seed(seed)
     weight = torch.randn(heads, dimension, PROJECTED, generator=generator) * dimension**-0.5

@@ -1,21 +1,24 @@
-"""What tables keep of measurements of time and memory, and how much of it can be told."""
+"""Repeated measurements of time and memory in tables, and their reliability."""
 
 import numpy as np
 import pandas as pd
 
-#: Quartiles further apart than this share of the median: a timing that says little.
+#: A timing is disturbed if its interquartile range exceeds this share of the median.
 WIDE = 0.25
 
 
 def repeats(cell: str) -> np.ndarray:
-    """Measurements of one kind that stand in one cell of a table, separated by spaces."""
+    """Return the measurements in one cell of a table, which spaces separate."""
     return np.array(str(cell).split(), float)
 
 
 def block_seconds(timed: pd.DataFrame) -> pd.DataFrame:
-    """Seconds by block size and repeat (rows) and (method, K) (columns), means over numbers of clusters.
+    """Return seconds by block size and repeat (rows) and by method and K (columns), as means over numbers of clusters.
 
-    ``timed``: rows of :func:`replication.masked_lm.blocks.timed`. A table that kept no repeats has its medians as one.
+    Parameters
+    ----------
+    timed : DataFrame
+        Rows of :func:`replication.masked_lm.blocks.time_blocks`. If it has no repeats, its medians count as one repeat.
     """
     column = "model_repeats" if "model_repeats" in timed else "model_seconds"
     table = timed.assign(seconds=timed[column].map(repeats)).explode("seconds")
@@ -25,24 +28,29 @@ def block_seconds(timed: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(seconds: pd.DataFrame) -> pd.DataFrame:
-    """Of repeats in rows, a row per column: ``seconds`` (their median), ``lower, upper`` (quartiles), ``disturbed``.
+    """Summarise repeats, given as rows, by a row per column.
 
-    Example
+    Returns
     -------
+    DataFrame
+        ``seconds`` (median), ``lower, upper`` (quartiles) and ``disturbed``.
+
+    Examples
+    --------
     >>> summary(pd.DataFrame({"steady": [1.0, 1.0, 1.1], "not": [1.0, 2.0, 3.0]}))["disturbed"].to_dict()
     {'steady': False, 'not': True}
     """
-    found = seconds.quantile([0.5, 0.25, 0.75]).T.set_axis(["seconds", "lower", "upper"], axis=1)
-    return found.assign(disturbed=is_disturbed(found))
+    quartiles = seconds.quantile([0.5, 0.25, 0.75]).T.set_axis(["seconds", "lower", "upper"], axis=1)
+    return quartiles.assign(disturbed=is_disturbed(quartiles))
 
 
-def is_disturbed(found: pd.DataFrame) -> pd.Series:
-    """Of rows with ``seconds, lower, upper``: those whose quartiles are wide."""
-    return found["upper"] - found["lower"] > WIDE * found["seconds"]
+def is_disturbed(timings: pd.DataFrame) -> pd.Series:
+    """Return whether each row with ``seconds, lower, upper`` is disturbed."""
+    return timings["upper"] - timings["lower"] > WIDE * timings["seconds"]
 
 
 def note_of(seconds: pd.DataFrame) -> list[str]:
-    """What a verdict on timings says of those that were disturbed, of repeats in rows: nothing where none was."""
+    """Return the note of a verdict on disturbed timings, whose repeats are rows; an empty list if none is disturbed."""
     disturbed = summary(seconds)["disturbed"]
     if not disturbed.any():
         return []
@@ -52,5 +60,5 @@ def note_of(seconds: pd.DataFrame) -> list[str]:
 
 
 def measurable(table: pd.DataFrame) -> pd.Series:
-    """``bytes``, NaN where they are too few to be told: a CPU process' resident memory is known to 2 MiB or so."""
+    """Return ``bytes``, with NaN below 2 MiB on a CPU, where a process's resident memory is not known more precisely."""
     return table["bytes"].where((table["device"] != "cpu") | (table["bytes"] >= 2 * 2**20))

@@ -1,4 +1,4 @@
-"""How time and memory of attention grow with its length: measured, fitted, and where block-sparse attention begins to pay."""
+"""Growth of attention's time and memory with the sequence length: measurements, fits, and break-even densities."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from replication.timing.contenders import BLOCK_SPARSE, Predict, Problem, conten
 from replication.timing.repeats import measurable, summary
 
 FORWARD, BOTH = "forward", "forward+backward"
-#: The name under which the table lists the prediction of blocks.
+#: Name of the prediction of blocks in the table.
 PREDICTOR = "predictor"
 CURVE = ["what", "density", "pass"]
 
@@ -28,24 +28,31 @@ def measure(
     device: str,
     predict: Predict | None = None,
 ) -> pd.DataFrame:
-    """Time and memory of block-sparse entmax attention and of its peers.
+    """Measure time and memory of block-sparse entmax attention and of its peers.
 
     Parameters
     ----------
-    lengths, densities : sequence of int, of float
-        Tokens, and shares of the blocks that are visited. A density that leaves a block of queries less than one block is left
-        out, as is a peer that would not fit into memory.
+    lengths : sequence of int
+        Tokens of a sequence.
+    densities : sequence of float
+        Shares of visited blocks. A density with less than one key block per query block is left out, as is a peer that does
+        not fit into memory.
     heads, dimension, block : int
+        Sizes of the attention.
     repeats : int
-        Runs of which the median and the quartiles are taken, after one that does not count.
+        Runs after the warm-up, whose median and quartiles are reported.
+    seed : int
+        Seed of the inputs.
+    device : str
+        Device of the measurement.
     predict : callable, optional
-        From q and k to a :class:`~sparselib.kernels.BlockMask`, to be measured too; picklable, if on a CPU.
+        Prediction from q and k to a :class:`~sparselib.kernels.BlockMask`, which is measured too; picklable if on a CPU.
 
     Returns
     -------
     DataFrame
-        A row for each ``n``, ``density`` (1 for attention without blocks, NaN for the predictor), ``what`` and ``pass``:
-        ``seconds, lower, upper``, ``bytes``, and on what: ``device``, ``threads``, ``torch``.
+        A row for each ``n``, ``density`` (1 for attention without blocks, NaN for the predictor), ``what`` and ``pass``, with
+        ``seconds, lower, upper``, ``bytes``, ``device``, ``threads`` and ``torch``.
 
     Raises
     ------
@@ -53,7 +60,10 @@ def measure(
         If there is no length or density, or a size is below 1.
     """
     if not lengths or not densities or repeats < 1:
-        raise ValueError(f"lengths {lengths}, densities {densities}, repeats {repeats}: at least one of each expected")
+        raise ValueError(
+            "`lengths` and `densities` must not be empty and `repeats` must be at least 1, "
+            f"got {lengths}, {densities} and {repeats}"
+        )
     tables = []
     for n in lengths:
         shared = {"heads": heads, "dimension": dimension, "block": block, "seed": seed, "device": device}
@@ -67,19 +77,19 @@ def measure(
 
 
 def _problems(n: int, densities: Sequence[float], shared: dict) -> dict[tuple[str, float, str], Problem]:
-    """What is run at one length: a problem per name, density and pass."""
+    """Return the problems of one length by name, density and pass."""
     dense = Problem(n, 1.0, **shared)
     sparse = [Problem(n, density, **shared) for density in densities if density * dense.blocks >= 1]
     return {
-        (name, problem.density, which): problem
+        (name, problem.density, direction): problem
         for name in peers(dense)
         for problem in (sparse if name in BLOCK_SPARSE else [dense])
-        for which in (FORWARD, BOTH)
+        for direction in (FORWARD, BOTH)
     }
 
 
 def _measured(problems: dict[tuple[str, float, str], Problem], repeats: int, predict: Predict | None) -> pd.DataFrame:
-    """A row per problem, all of one length."""
+    """Measure problems of one length, with a row for each."""
     first = next(iter(problems.values()))
     inputs, attends = first.inputs(), {}
     for (name, density, _), problem in problems.items():
@@ -88,18 +98,18 @@ def _measured(problems: dict[tuple[str, float, str], Problem], repeats: int, pre
     runs = {key: lambda key=key: run(attends[key[:2]], inputs, backward=key[2] == BOTH) for key in problems}
     seconds = repeated_seconds(runs, repeats, first.device)
     rows = [
-        {"n": problem.length, "density": density, "what": name, "pass": which,
-         **summary(pd.DataFrame({"all": seconds[name, density, which]})).drop(columns="disturbed").loc["all"],
-         "bytes": peak_bytes(name, problem, which == BOTH, predict)}
-        for (name, density, which), problem in problems.items()
+        {"n": problem.length, "density": density, "what": name, "pass": direction,
+         **summary(pd.DataFrame({"all": seconds[name, density, direction]})).drop(columns="disturbed").loc["all"],
+         "bytes": peak_bytes(name, problem, direction == BOTH, predict)}
+        for (name, density, direction), problem in problems.items()
     ]  # fmt: skip
     return pd.DataFrame(rows)
 
 
 def exponent(n: Sequence[float], values: Sequence[float]) -> float:
-    """The power of n that the values grow with: the slope of a straight line through their logarithms, by least squares.
+    """Return the power of n with which values grow: the least-squares slope of their logarithms.
 
-    Values that are not positive (no growth of memory was seen) do not count; NaN for fewer than two lengths.
+    Values that are not positive, because memory did not grow, are left out. With fewer than two lengths the result is NaN.
     """
     n, values = np.asarray(n, dtype=float), np.asarray(values, dtype=float)
     counted = values > 0
@@ -109,32 +119,35 @@ def exponent(n: Sequence[float], values: Sequence[float]) -> float:
 
 
 def exponents(table: pd.DataFrame, shortest: int = 0) -> pd.DataFrame:
-    """Exponents of time and memory, a row per curve: ``what``, ``density``, ``pass``, ``seconds``, ``bytes``.
+    """Return the exponents of time and memory, a row per curve: ``what``, ``density``, ``pass``, ``seconds``, ``bytes``.
 
-    Only lengths from ``shortest`` on count: below, fixed costs hide the growth. So do bytes that are :func:`measurable`.
+    Lengths below ``shortest`` are left out, because fixed costs hide the growth, and so are bytes that are not
+    :func:`~replication.timing.repeats.measurable`.
     """
-    told = table.assign(bytes=measurable(table))
+    table = table.assign(bytes=measurable(table))
     rows = [
         {**dict(zip(CURVE, curve, strict=True)), **{name: exponent(points.n, points[name]) for name in ("seconds", "bytes")}}
-        for curve, points in told[told.n >= shortest].groupby(CURVE, dropna=False, sort=False)
+        for curve, points in table[table.n >= shortest].groupby(CURVE, dropna=False, sort=False)
     ]  # fmt: skip
     return pd.DataFrame(rows)
 
 
 def break_even(densities: Sequence[float], seconds: Sequence[float], peer: Sequence[float] | float) -> float:
-    """The density up to which an attention is faster than its peer, interpolated on logarithmic axes.
+    """Return the density up to which an attention is faster than its peer, interpolated on logarithmic axes.
 
     Parameters
     ----------
     densities : sequence of float
-        Ascending.
-    seconds, peer : sequence of float
-        Of the attention and of its peer at these densities; one number for a peer that knows none.
+        Ascending densities.
+    seconds : sequence of float
+        Times of the attention at these densities.
+    peer : sequence of float, or float
+        Times of its peer; one number for a peer without densities.
 
     Returns
     -------
     float
-        NaN if it is slower even at the smallest density; the largest one measured if it is faster at all of them.
+        NaN if the attention is slower at the smallest density, and the largest density if it is faster at all of them.
     """
     ahead = np.log(np.broadcast_to(peer, len(densities))) - np.log(seconds)
     if ahead[0] < 0:
@@ -150,20 +163,21 @@ def break_even(densities: Sequence[float], seconds: Sequence[float], peer: Seque
 
 
 def break_evens(table: pd.DataFrame) -> pd.DataFrame:
-    """:func:`break_even` of block-sparse attention: ``n``, ``pass``, ``peer``, ``predicted``, ``density``.
+    """Return the :func:`break_even` densities of block-sparse attention: ``n``, ``pass``, ``peer``, ``predicted``, ``density``.
 
-    Where the predictor was measured, there are rows with its time added to that of the attention, ``predicted`` True.
+    If the predictor was measured, rows with ``predicted`` True add its time to the attention's.
     """
     rows = []
-    for (n, which), group in table.groupby(["n", "pass"], sort=False):
+    for (n, direction), group in table.groupby(["n", "pass"], sort=False):
         times = group.pivot_table("seconds", "density", "what")
         predictor = table[(table.n == n) & (table.what == PREDICTOR)].seconds
-        if "block-sparse" not in times:  # no density leaves it a block at this length
+        # At short lengths, every density can have less than one block.
+        if "block-sparse" not in times:
             continue
         ours = times.pop("block-sparse").dropna()
         for peer in times:
             theirs = times[peer].reindex(ours.index) if peer in BLOCK_SPARSE else times[peer].dropna().item()
             for added in [0.0, *predictor]:
-                row = {"n": n, "pass": which, "peer": peer, "predicted": added > 0}
+                row = {"n": n, "pass": direction, "peer": peer, "predicted": added > 0}
                 rows.append(row | {"density": break_even(ours.index, (ours + added).to_numpy(), theirs)})
     return pd.DataFrame(rows)
