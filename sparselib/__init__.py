@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Imported on first access: comparing Pareto fronts, for one, does not need torch.
+# Imported on first access, because Pareto fronts, for example, do not need torch.
 _MODULES = {
     "Entmax": "normalizers",
     "Scoring": "dense_attention",

@@ -1,4 +1,4 @@
-"""Checks of arguments that several modules share: one wording for every error that names an argument."""
+"""Argument checks that several modules share, so that their errors are worded alike."""
 
 from collections.abc import Collection, Sequence
 
@@ -9,13 +9,13 @@ from torch import Tensor
 def at_least(name: str, value: float, minimum: float) -> None:
     """Raise ``ValueError``, naming the argument, unless ``value >= minimum`` (NaN fails too)."""
     if not value >= minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+        raise ValueError(f"`{name}` must be at least {minimum}, got {value}")
 
 
 def one_of(name: str, value: str, allowed: Collection[str]) -> None:
-    """Raise ``ValueError``, naming the argument and the choices, unless `value` is among `allowed`."""
+    """Raise ``ValueError``, naming the argument and the choices, unless `value` is in `allowed`."""
     if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
+        raise ValueError(f"`{name}` must be one of {', '.join(allowed)}; got {value!r}")
 
 
 SentenceLengths = Tensor | Sequence[int]
@@ -26,10 +26,10 @@ Lengths = SentenceLengths | None
 
 
 def checked_lengths(lengths: SentenceLengths) -> Tensor:
-    """Lengths as an integer tensor ``[B]``. Raises ``ValueError`` unless all are integers of at least 0."""
+    """Return lengths as an integer tensor ``[B]``; raise ``ValueError`` unless all are integers of at least 0."""
     lengths = torch.as_tensor(lengths)
     if lengths.ndim != 1 or lengths.numel() == 0 or lengths.is_floating_point():
-        raise ValueError(f"lengths must be integers [B], got {lengths.dtype} of shape {tuple(lengths.shape)}")
-    if not torch.compiler.is_compiling():  # a look at numbers would break the graph
+        raise ValueError(f"`lengths` must be integers [B], got {lengths.dtype} of shape {tuple(lengths.shape)}")
+    if not torch.compiler.is_compiling():  # reading values would break the graph
         at_least("lengths", int(lengths.min()), 0)
     return lengths

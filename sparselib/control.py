@@ -1,4 +1,4 @@
-"""What the attention layers of one model do, and the handle by which it is changed while the model runs."""
+"""The handle that changes what a model's attention layers do while the model runs."""
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -9,9 +9,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from sparselib.blocks.kernel_arguments import token_rules
 from sparselib.dense_attention import PLAIN, Scoring, attention_weights, gold_graph
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.masks.visible import causal_and_lengths
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
 __all__ = ["AttentionControl", "LayerCall", "TokenPairs", "VisitedBlocks"]
@@ -19,23 +19,25 @@ __all__ = ["AttentionControl", "LayerCall", "TokenPairs", "VisitedBlocks"]
 
 @dataclass(frozen=True)
 class LayerCall:
-    """What one attention layer is about to do: what graphs and observers are given.
+    """Inputs of one attention call, as passed to graphs and observers.
 
-    Attributes
+    Parameters
     ----------
     layer : int
         Layers are numbered in the order in which the model calls them.
     q, k : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``
-        Queries and keys before scaling. In incremental decoding the queries are those of the new positions, the last ones.
+        Queries and keys before scaling. In incremental decoding, `q` holds the new positions only, which are the last ones.
     visible : Bool Tensor ``[B, 1, Q, K]``
-        What the model lets the queries see.
+        The model's own mask.
     prefix : Tensor ``[B, H, K, D]``, optional
-        Queries of the whole prefix, those of `q` last, for a graph that declares ``needs_prefix``.
+        Queries of the whole prefix, ending with `q`, for a graph that declares ``needs_prefix``.
     positions : integer Tensor ``[Q]``, optional
-        Where the queries stand in a sentence of their own, in cross-attention (fairseq). In self-attention the keys tell.
+        Positions of the queries in their own sentence, in fairseq's cross-attention. In self-attention the keys give them.
     scoring : Scoring
-        How the model makes scores of `q` and `k`.
+        How the model scores `q` and `k`.
 
+    Examples
+    --------
     >>> q = k = 4 * torch.eye(3).view(1, 1, 3, 3)
     >>> LayerCall(0, q, k, visible=torch.ones(1, 1, 3, 3, dtype=torch.bool)).gold()[0, 0].int()
     tensor([[1, 0, 0],
@@ -53,26 +55,26 @@ class LayerCall:
 
     @cached_property
     def scores(self) -> Tensor:
-        """``[B, H, Q, K]``, computed once for all that a layer does with them."""
+        """The scores ``[B, H, Q, K]``, computed once."""
         return self.scoring.scores(self.q, self.k)
 
     def gold(self) -> Tensor:
-        """The exact edges of 1.5-entmax under the model's own scores: ``Bool[B, H, Q, K]``, computed once."""
+        """Return the exact edges ``Bool[B, H, Q, K]`` of 1.5-entmax under the model's own scores, computed once."""
         return self._gold
 
     def split(self, sizes: Sequence[int]) -> list["LayerCall"]:
-        """The calls of so many sentences each, one after the other; scores and gold edges are computed for all at once."""
+        """Return one call per group of `sizes` sentences, in order; scores and gold edges are computed for all at once."""
         visible = self.visible.expand(len(self.q), -1, -1, -1)
         prefixes = [None] * len(sizes) if self.prefix is None else self.prefix.split(sizes)
         calls = []
-        for q, k, seen, prefix, scores, gold in zip(
+        for q, k, visible_part, prefix, scores, gold in zip(
             *(x.split(sizes) for x in (self.q, self.k, visible)),
             prefixes,
             *(x.split(sizes) for x in (self.scores, self._gold)),
             strict=True,
         ):
-            call = replace(self, q=q, k=k, visible=seen, prefix=prefix)
-            vars(call).update(scores=scores, _gold=gold)  # where cached properties are kept
+            call = replace(self, q=q, k=k, visible=visible_part, prefix=prefix)
+            vars(call).update(scores=scores, _gold=gold)  # fills the caches of the cached properties
             calls.append(call)
         return calls
 
@@ -84,19 +86,28 @@ class LayerCall:
             return self.scoring.weights(self.scores, self.visible, entmax15).bool()
 
 
-#: Which pairs of a layer attend: from a :class:`LayerCall` to a Bool Tensor that broadcasts to ``[B, H, Q, K]``. A graph with a
-#: true attribute ``needs_prefix`` is given the queries of the whole prefix in incremental decoding.
+#: Returns the pairs that attend, as a Bool Tensor that broadcasts to ``[B, H, Q, K]``. A graph with a true attribute
+#: ``needs_prefix`` gets the queries of the whole prefix in incremental decoding.
 Graph = Callable[[LayerCall], Tensor]
-#: Shown what a layer is about to do and its mask; what it returns is ignored.
+#: Called with the inputs of an attention call and its mask; the return value is ignored.
 Observer = Callable[[LayerCall, Tensor], None]
-#: From (layer, q ``[B, H, n, D]``, k ``[B, G, n, D]``, lengths ``[B]`` or None) to the blocks to visit; None is all.
+#: Maps (layer, q ``[B, H, n, D]``, k ``[B, G, n, D]``, lengths ``[B]`` or None) to the blocks to visit; None visits all.
 BlockGraph = Callable[[int, Tensor, Tensor, Tensor | None], BlockMask | None]
 
 
 @dataclass(frozen=True)
 class TokenPairs:
-    """Dense attention over the pairs of a graph (None: all that are visible), with an observer or without.
+    """The mode of dense attention over token pairs.
 
+    Parameters
+    ----------
+    graph : callable, optional
+        Restricts attention to the pairs that it returns for a :class:`LayerCall`; by default all visible pairs attend.
+    observer : callable, optional
+        Called with each :class:`LayerCall` and its mask.
+
+    Examples
+    --------
     >>> TokenPairs(graph=lambda call: call.visible).observer is None
     True
     """
@@ -107,8 +118,17 @@ class TokenPairs:
 
 @dataclass(frozen=True)
 class VisitedBlocks:
-    """Block-sparse attention over the blocks of a graph; ``alpha`` None is that of the model's normaliser.
+    """The mode of block-sparse attention.
 
+    Parameters
+    ----------
+    blocks : callable
+        Maps a layer's number, queries, keys and lengths to a :class:`~sparselib.kernels.BlockMask`, or to None for all blocks.
+    alpha : float, optional
+        Replaces the alpha of the model's normaliser.
+
+    Examples
+    --------
     >>> VisitedBlocks(blocks=lambda layer, q, k, lengths: None).alpha is None  # all blocks, with the model's own normaliser
     True
     """
@@ -119,8 +139,21 @@ class VisitedBlocks:
 
 @dataclass
 class AttentionControl:
-    """What the attention layers of one model do. One object is shared by all of them.
+    """The mode of a model's attention, shared by all of its attention layers.
 
+    Parameters
+    ----------
+    normalizer : callable or sequence of callables
+        For every layer, or one per layer.
+    layers : int
+        Number of attention layers.
+    mode : TokenPairs or VisitedBlocks
+        What the layers compute; the context managers below change it.
+    around : callable
+        Returns a context manager that is entered with every mode, for the model's integration to prepare or refuse.
+
+    Examples
+    --------
     >>> from transformers import RobertaConfig, RobertaModel
     >>> from sparselib.huggingface.attention import use_attention
     >>> tiny = {"num_hidden_layers": 2, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 99}
@@ -132,54 +165,69 @@ class AttentionControl:
     (2, [0, 1])
     """
 
-    #: Of every layer, or a sequence of one for each.
     normalizer: Normalizer | Sequence[Normalizer] = entmax15
     layers: int = 0
     mode: TokenPairs | VisitedBlocks = field(default_factory=TokenPairs)
-    #: Entered with every mode: what the model's integration has to do then, or to refuse.
     around: Callable[[], AbstractContextManager] = nullcontext
-    #: The last mask of tokens that blocks were visited under, and what it says.
-    _last_rules: tuple = field(default=(None, None), init=False, repr=False)
+    #: A weak reference to the last mask under which blocks were visited, and its (causal, lengths).
+    _last_mask: tuple = field(default=(None, None), init=False, repr=False)
 
     def normalizer_of(self, layer: int) -> Normalizer:
-        """The normaliser of one layer."""
+        """Return a layer's normaliser."""
         return self.normalizer[layer] if isinstance(self.normalizer, Sequence) else self.normalizer
 
     @property
     def needs_prefix(self) -> bool:
-        """Whether the graph wants the queries of the whole prefix in incremental decoding."""
+        """Whether the graph needs the queries of the whole prefix in incremental decoding."""
         return isinstance(self.mode, TokenPairs) and getattr(self.mode.graph, "needs_prefix", False)
 
     @contextmanager
     def restricted_to(self, graph: Graph | None) -> Iterator[None]:
-        """Inside, every layer attends only where ``graph`` says, in all heads at once (section 5, "replacing G by G-hat").
+        """Restrict every layer's attention to a graph, inside a ``with`` block (section 5, "replacing G by G-hat").
 
-        None lifts any restriction.
+        Parameters
+        ----------
+        graph : callable or None
+            From a :class:`LayerCall` to a Bool Tensor that broadcasts to ``[B, H, Q, K]``; None lifts any restriction.
 
-        Raises ``ValueError`` if the model visits blocks.
+        Raises
+        ------
+        ValueError
+            Inside :meth:`visiting`.
         """
         with self._in_mode(replace(self._token_pairs(), graph=graph)):
             yield
 
     @contextmanager
     def observing(self, observer: Observer) -> Iterator[None]:
-        """Inside, ``observer`` is shown what every layer is about to do, and its mask.
+        """Call `observer` with each layer's :class:`LayerCall` and mask, inside a ``with`` block.
 
-        Raises ``ValueError`` if the model visits blocks.
+        Raises
+        ------
+        ValueError
+            Inside :meth:`visiting`.
         """
         with self._in_mode(replace(self._token_pairs(), observer=observer)):
             yield
 
     @contextmanager
     def visiting(self, blocks: BlockGraph, alpha: float | None = None) -> Iterator[None]:
-        """Inside, every layer computes block-sparse attention over the blocks that ``blocks`` says, and nothing else.
+        """Compute block-sparse attention over the given blocks only, inside a ``with`` block.
 
-        ``alpha`` replaces the model's own normaliser: 1 is softmax.
+        Parameters
+        ----------
+        blocks, alpha
+            As in :class:`VisitedBlocks`; an `alpha` of 1 is softmax.
 
-        Raises ``ValueError`` if the model follows a graph of token pairs or shows its own.
+        Raises
+        ------
+        ValueError
+            Inside :meth:`restricted_to` or :meth:`observing`.
         """
         if isinstance(self.mode, TokenPairs) and self.mode != TokenPairs():
-            raise ValueError("a model visits blocks, or follows and shows graphs of token pairs: not both at once")
+            raise ValueError(
+                "`visiting()` cannot be combined with `restricted_to()` or `observing()`; leave these first"
+            )
         with self._in_mode(VisitedBlocks(blocks, alpha)):
             yield
 
@@ -193,18 +241,24 @@ class AttentionControl:
         prefix: Tensor | None = None,
         positions: Tensor | None = None,
     ) -> Tensor:
-        """Attention weights ``[B, H, Q, K]`` of one layer over pairs of tokens; ``visible`` None is all.
+        """Return one layer's attention weights ``[B, H, Q, K]`` over token pairs.
 
-        The other arguments are those of :class:`LayerCall`.
+        Parameters
+        ----------
+        layer, q, k, visible, scoring, prefix, positions
+            As in :class:`LayerCall`; a `visible` of None makes all pairs visible.
 
-        Raises ``ValueError`` if the model visits blocks: there are no weights then.
+        Raises
+        ------
+        ValueError
+            Inside :meth:`visiting`, which computes no weights.
         """
         pairs, normalizer = self._token_pairs(), self.normalizer_of(layer)
         if pairs.graph is not None or pairs.observer is not None:
             if visible is None:
                 visible = q.new_ones(len(q), 1, q.shape[2], k.shape[2], dtype=torch.bool)
             call = LayerCall(layer, q, k, visible, prefix, positions, scoring)
-            scores = call.scores  # before a graph asks for them, which may do so without gradients
+            scores = call.scores  # cached before a graph computes them, which may run without gradients
             mask = visible if pairs.graph is None else pairs.graph(call) & visible
             if pairs.observer is not None:
                 pairs.observer(call, mask)
@@ -214,28 +268,35 @@ class AttentionControl:
     def visited(
         self, layer: int, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float | None = None
     ) -> Tensor:
-        """Output ``[B, H, n, E]`` of one layer over the blocks that it visits.
+        """Return one layer's output ``[B, H, n, E]`` over the blocks that it visits.
 
-        Raises ``ValueError`` if ``visible`` says more than lengths and causality.
+        Raises
+        ------
+        ValueError
+            If `visible` hides more than padding on the right and later keys.
         """
-        causal, lengths = self._rules_of(layer, visible)
+        causal, lengths = self._causal_and_lengths(layer, visible)
         alpha = alpha_of(self.normalizer_of(layer)) if self.mode.alpha is None else self.mode.alpha
         mask = self.mode.blocks(layer, q, k, lengths)
         return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)
 
-    def _rules_of(self, layer: int, visible: Tensor | None) -> tuple[bool, Tensor | None]:
-        """``token_rules``, which look at all pairs, once for the layers that are given one and the same mask."""
+    def _causal_and_lengths(self, layer: int, visible: Tensor | None) -> tuple[bool, Tensor | None]:
+        """Return ``causal_and_lengths``, which reads all pairs, once for consecutive layers that share a mask."""
         if visible is None:
-            return token_rules(None)
-        seen, rules = self._last_rules
-        if layer == 0 or seen is None or seen() is not visible:
-            rules = token_rules(visible)
-            self._last_rules = weakref.ref(visible), rules
-        return rules
+            return causal_and_lengths(None)
+        last_mask, description = self._last_mask
+        if layer == 0 or last_mask is None or last_mask() is not visible:
+            description = causal_and_lengths(visible)
+            self._last_mask = weakref.ref(visible), description
+        return description
 
     def _token_pairs(self) -> TokenPairs:
+        """Return the mode, or raise ``ValueError`` inside :meth:`visiting`."""
         if isinstance(self.mode, VisitedBlocks):
-            raise ValueError("a model that visits blocks has neither weights nor graphs of token pairs")
+            raise ValueError(
+                "`visiting()` computes neither weights nor graphs of token pairs, so `weights()`, `restricted_to()` and "
+                "`observing()` cannot be used inside it; leave it first"
+            )
         return self.mode
 
     @contextmanager
@@ -245,4 +306,4 @@ class AttentionControl:
             with self.around():
                 yield
         finally:
-            self.mode, self._last_rules = before, (None, None)
+            self.mode, self._last_mask = before, (None, None)

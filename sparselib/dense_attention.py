@@ -13,19 +13,21 @@ __all__ = ["PLAIN", "Scoring", "attention", "attention_weights", "gold_graph", "
 
 @dataclass(frozen=True)
 class Scoring:
-    """How a model makes scores of queries and keys: ``softcap * tanh(q @ k.T * scale / softcap) + bias``.
+    """How a model scores queries and keys: ``softcap * tanh(q @ k.T * scale / softcap) + bias``.
 
-    Attributes
+    Parameters
     ----------
     scale : float, optional
         ``1 / sqrt(D)`` by default.
     softcap : float, optional
-        No score is larger (Gemma 2).
+        Limit on the size of a score (Gemma 2).
     bias : Tensor broadcastable to ``[B, H, Q, K]``, optional
-        As T5's of relative positions, or ALiBi's.
+        Such as T5's relative positions, or ALiBi.
     sinks : Tensor ``[H]``, optional
         Scores of one more key, which takes weight from the others and has no value (gpt-oss).
 
+    Examples
+    --------
     >>> q = k = torch.eye(2).view(1, 1, 2, 2)
     >>> Scoring(scale=10.0, softcap=5.0).scores(q, k)[0, 0]
     tensor([[4.8201, 0.0000],
@@ -39,17 +41,18 @@ class Scoring:
 
     @property
     def is_scale_alone(self) -> bool:
+        """Whether scores are only scaled: no soft cap, bias or sinks."""
         return self.softcap is None and self.bias is None and self.sinks is None
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """``[B, H, Q, D]``, ``[B, H, K, D]`` -> ``[B, H, Q, K]``, without that of a sink."""
+        """Return the scores ``[B, H, Q, K]`` of ``q [B, H, Q, D]`` and ``k [B, H, K, D]``, without the sink's."""
         scores = q @ k.transpose(-2, -1) * (q.shape[-1] ** -0.5 if self.scale is None else self.scale)
         if self.softcap is not None:
             scores = torch.tanh(scores / self.softcap) * self.softcap
         return scores if self.bias is None else scores + self.bias
 
     def weights(self, scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> Tensor:
-        """:func:`weights_of` scores, less the weight that a sink takes."""
+        """Return :func:`weights_of` the scores, without the weight that a sink takes."""
         if self.sinks is None:
             return weights_of(scores, mask, normalizer)
         sink = self.sinks[:, None, None].to(scores).expand(*scores.shape[:-1], 1)
@@ -58,7 +61,7 @@ class Scoring:
         return weights_of(torch.cat([scores, sink], dim=-1), mask, normalizer)[..., :-1]
 
 
-#: The usual scores.
+#: Scaled dot products, without soft cap, bias or sinks.
 PLAIN = Scoring()
 
 
@@ -71,30 +74,38 @@ def attention(
     normalizer: Normalizer = entmax15,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Scaled dot-product attention (Sparsefinder paper, Eq. 1), every score computed unless the mask is one of blocks.
+    """Compute scaled dot-product attention (Sparsefinder paper, Eq. 1).
+
+    Every score is computed, except with a block mask.
 
     Parameters
     ----------
     q, k, v : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``, ``[B, H, K, E]``
-    mask : Bool Tensor broadcastable to ``[B, H, Q, K]``, optional
-        True where a query may attend. A query without any key is an *empty row*: its weights, its output and
-        every gradient through it are 0. With a :class:`~sparselib.kernels.BlockMask` only its blocks are visited.
+    mask : Bool Tensor broadcastable to ``[B, H, Q, K]``, or BlockMask, optional
+        True where a query may attend. A query without any key is an *empty row*: its weights, its output and every gradient
+        through it are 0. With a :class:`~sparselib.kernels.BlockMask`, only its blocks are visited.
     normalizer : callable
-        From scores ``[..., K]`` to probabilities of the same shape. A mask of blocks needs an alpha-entmax.
+        From scores ``[..., K]`` to probabilities of the same shape; an alpha-entmax if the mask is a block mask.
     scale : float, optional
         Factor on ``q @ k.T``; ``1 / sqrt(D)`` by default.
 
     Returns
     -------
-    output ``[B, H, Q, E]``, weights ``[B, H, Q, K]``, or None with a mask of blocks
+    output : Tensor ``[B, H, Q, E]``
+    weights : Tensor ``[B, H, Q, K]``, or None with a block mask
 
-    Raises ``ValueError`` if shapes do not fit, the mask is not boolean, or the normaliser is not one for a mask of blocks.
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, the mask is not boolean, or a block mask comes without an alpha-entmax.
 
+    Examples
+    --------
     >>> q, k, v = torch.randn(3, 2, 4, 16, 8).unbind(0)
     >>> output, weights = attention(q, k, v)
     >>> output.shape, weights.shape
     (torch.Size([2, 4, 16, 8]), torch.Size([2, 4, 16, 16]))
-    >>> restricted, _ = attention(q, k, v, weights > 0)  # a mask that holds the graph changes nothing
+    >>> restricted, _ = attention(q, k, v, weights > 0)  # a mask that contains the gold graph changes nothing
     >>> torch.allclose(restricted, output, atol=1e-6)
     True
     """
@@ -106,15 +117,19 @@ def attention(
 
 
 def attention_weights(
-    q: Tensor,
-    k: Tensor,
-    mask: Tensor | None = None,
-    *,
-    normalizer: Normalizer = entmax15,
-    scoring: Scoring = PLAIN,
+    q: Tensor, k: Tensor, mask: Tensor | None = None, *, normalizer: Normalizer = entmax15, scoring: Scoring = PLAIN
 ) -> Tensor:
-    """The weights ``[B, H, Q, K]`` of :func:`attention`, with scores of any kind; those that sinks take are left out.
+    """Return the weights ``[B, H, Q, K]`` of :func:`attention` under any scoring, without those of sinks.
 
+    Parameters
+    ----------
+    q, k, mask, normalizer
+        As in :func:`attention`; the mask is not a block mask.
+    scoring : Scoring
+        How scores follow from queries and keys.
+
+    Examples
+    --------
     >>> q = k = 4 * torch.eye(3).view(1, 1, 3, 3)
     >>> attention_weights(q, k)[0, 0]
     tensor([[1., 0., 0.],
@@ -125,31 +140,44 @@ def attention_weights(
 
 
 def weights_of(scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> Tensor:
-    """Normalised scores ``[..., K]``, 0 where the mask is False and in rows without any key that may be attended to.
+    """Normalise masked scores; weights are 0 where the mask is False and in rows without any allowed key.
 
+    Parameters
+    ----------
+    scores : Tensor ``[..., K]``
+    mask : Bool Tensor broadcastable to the shape of `scores`, or None
+    normalizer : callable
+        From scores to probabilities of the same shape.
+
+    Examples
+    --------
     >>> weights_of(torch.zeros(1, 3), torch.tensor([[True, True, False]]), entmax15)
     tensor([[0.5000, 0.5000, 0.0000]])
     """
-    # On a CPU, all and any of booleans take ten times as long as those of bytes.
-    if mask is None or (octets := mask.view(torch.uint8)).all():
+    # On a CPU, all() and any() are ten times faster on bytes than on booleans.
+    if mask is None or (mask_bytes := mask.view(torch.uint8)).all():
         return normalizer(scores)
     scores = scores.where(mask, -torch.inf)
-    empty = octets.any(-1, keepdim=True) == 0
+    empty = mask_bytes.any(-1, keepdim=True) == 0
     if not empty.any():
         return normalizer(scores)
     return normalizer(scores.masked_fill(empty, 0.0)).masked_fill(empty, 0.0)
 
 
 def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scoring: Scoring = PLAIN) -> Tensor:
-    """The attention graph of 1.5-entmax (section 4.1): True at ``[B, H, Q, K]`` where the weight is not zero.
+    """Return the attention graph of 1.5-entmax (section 4.1): True at ``[B, H, Q, K]`` where the weight is not zero.
 
     Parameters
     ----------
     q, k : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``
         Queries and keys before scaling; computed in float32 or better.
     mask : Bool Tensor, optional
-        As in :func:`attention`; never True in the result where it is False.
+        As in :func:`attention`; the graph is never True where the mask is False.
+    scoring : Scoring
+        How scores follow from queries and keys.
 
+    Examples
+    --------
     >>> q = k = 4 * torch.eye(3).view(1, 1, 3, 3)
     >>> gold_graph(q, k)[0, 0].int()
     tensor([[1, 0, 0],
@@ -163,9 +191,10 @@ def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scoring: Sco
 
 
 def _check_shapes(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> None:
+    """Raise ``ValueError`` unless queries, keys and values fit and the mask is boolean."""
     if q.shape[:2] != k.shape[:2] or q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"q and k do not fit: {tuple(q.shape)} and {tuple(k.shape)}")
+        raise ValueError(f"`q` and `k` must share B, H and D, got {tuple(q.shape)} and {tuple(k.shape)}")
     if v.shape[:3] != k.shape[:3]:
-        raise ValueError(f"k and v do not fit: {tuple(k.shape)} and {tuple(v.shape)}")
+        raise ValueError(f"`k` and `v` must share B, H and K, got {tuple(k.shape)} and {tuple(v.shape)}")
     if mask is not None and mask.dtype != torch.bool:
-        raise ValueError(f"mask: boolean expected, True = may attend; got {mask.dtype}")
+        raise ValueError(f"`mask` must be boolean with True where a query may attend, got {mask.dtype}")

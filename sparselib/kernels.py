@@ -1,12 +1,12 @@
-"""Block-sparse entmax attention: the one door from sparselib to the folder ``kernels/``.
+"""Block-sparse entmax attention, implemented in the folder ``kernels/``.
 
-That folder has no ``__init__.py``: a regular package called ``kernels`` would be taken for Hugging Face's, which transformers
-probes by import. But a module with a ``__path__`` is a package, so this one is ``sparselib.kernels``.
+That folder has no ``__init__.py``: a regular package named ``kernels`` would shadow Hugging Face's, which transformers probes
+by importing it. A module with a ``__path__`` is a package too, so this module is the package ``sparselib.kernels``.
 """
 
 from pathlib import Path
 
-_HERE = Path(__file__).with_suffix("")  # after an installation; pyproject maps the folder there
+_HERE = Path(__file__).with_suffix("")  # where an installation puts the folder (pyproject.toml)
 __path__ = [str(_HERE if _HERE.is_dir() else Path(__file__).parents[1] / "kernels")]
 
 from sparselib.kernels.attention import block_sparse_entmax_attention  # noqa: E402

@@ -1,7 +1,7 @@
-"""How good a predicted graph is, per sentence and head.
+"""Measures of a predicted graph, per sentence and head.
 
-All counts run over the visible pairs V: both tokens real and, if causal, the key not after the query.
-A ratio over an empty set is 1: nothing was missed, and nothing that was predicted is wrong.
+All counts are over the visible pairs V: both tokens are real and, if causal, the key is not after the query. A ratio over an
+empty set is 1: no gold pair was missed, or no predicted pair is wrong.
 """
 
 import torch
@@ -14,11 +14,23 @@ __all__ = ["edge_counts", "empty_rows", "exact_fraction", "precision", "recall",
 
 
 def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """``|predicted ∩ gold| / |gold|`` (Eq. 4): ``Bool[B, H, Q, K]`` twice -> float64 ``[B, H]``.
+    """Return the recall ``|predicted ∩ gold| / |gold|`` (Eq. 4), float64 ``[B, H]``.
 
-    Raises ``ValueError``, as all measures here do, for masks that are not boolean, 4-D and of one shape, and for
-    lengths outside 0 to N.
+    Parameters
+    ----------
+    predicted, gold : Bool Tensor ``[B, H, Q, K]``
+    lengths : integers ``[B]``, optional
+        Real tokens of each sentence; by default every token is real.
+    causal : bool
+        Whether later keys are hidden.
 
+    Raises
+    ------
+    ValueError
+        If the masks are not boolean, 4-D and of one shape, or lengths are outside 0 to n.
+
+    Examples
+    --------
     >>> gold = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.bool).view(1, 1, 3, 3)
     >>> recall(torch.eye(3, dtype=torch.bool).view(1, 1, 3, 3), gold)
     tensor([[0.6000]], dtype=torch.float64)
@@ -29,8 +41,15 @@ def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: 
 
 
 def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """``|predicted ∩ gold| / |predicted|``: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``.
+    """Return the precision ``|predicted ∩ gold| / |predicted|``, float64 ``[B, H]``.
 
+    Parameters
+    ----------
+    predicted, gold, lengths, causal
+        As in :func:`recall`, which also lists the errors.
+
+    Examples
+    --------
     >>> gold = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.bool).view(1, 1, 3, 3)
     >>> precision(torch.ones_like(gold), gold, causal=True)
     tensor([[0.8333]], dtype=torch.float64)
@@ -39,8 +58,15 @@ def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causa
 
 
 def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """``1 - |predicted| / |V|`` (Eq. 5), where V has n² pairs or, if causal, n(n+1)/2: ``Bool[B, H, Q, K]`` -> ``[B, H]``.
+    """Return the sparsity ``1 - |predicted| / |V|`` (Eq. 5), float64 ``[B, H]``; V has n² pairs or, if causal, n(n+1)/2.
 
+    Parameters
+    ----------
+    predicted, lengths, causal
+        As in :func:`recall`, which also lists the errors.
+
+    Examples
+    --------
     >>> sparsity(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4))
     tensor([[0.7500]], dtype=torch.float64)
     """
@@ -52,8 +78,15 @@ def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False
 
 
 def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """Share of real queries whose gold keys are all predicted: ``Bool[B, H, Q, K]`` twice -> ``[B, H]``.
+    """Return the share of real queries whose gold keys are all predicted, float64 ``[B, H]``.
 
+    Parameters
+    ----------
+    predicted, gold, lengths, causal
+        As in :func:`recall`, which also lists the errors.
+
+    Examples
+    --------
     >>> gold = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.bool).view(1, 1, 3, 3)
     >>> exact_fraction(torch.eye(3, dtype=torch.bool).view(1, 1, 3, 3), gold)
     tensor([[0.3333]], dtype=torch.float64)
@@ -65,8 +98,15 @@ def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, 
 
 
 def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-    """Number of real queries without a visible predicted key: ``Bool[B, H, Q, K]`` -> int64 ``[B, H]``.
+    """Count the real queries without any visible predicted key, int64 ``[B, H]``.
 
+    Parameters
+    ----------
+    predicted, lengths, causal
+        As in :func:`recall`, which also lists the errors.
+
+    Examples
+    --------
     >>> empty_rows(torch.zeros(1, 2, 5, 5, dtype=torch.bool), lengths=torch.tensor([3]))
     tensor([[3, 3]])
     """
@@ -75,7 +115,7 @@ def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = Fal
 
 
 def _visible_of(mask: Tensor, lengths: Lengths, causal: bool) -> Tensor:
-    """What of a mask is visible; where nothing is hidden, no pair is looked at."""
+    """Return the visible part of a checked mask, without reading it if every pair is visible."""
     if mask.dtype != torch.bool or mask.ndim != 4:
         raise ValueError(f"masks must be Bool[B, H, Q, K], got {mask.dtype} {tuple(mask.shape)}")
     if lengths is None and not causal:
@@ -84,17 +124,27 @@ def _visible_of(mask: Tensor, lengths: Lengths, causal: bool) -> Tensor:
 
 
 def _real_queries(mask: Tensor, lengths: Lengths) -> Tensor:
+    """Return ``Bool[B, H, Q]``, True where a query is real."""
     return real_positions(mask.shape[0], mask.shape[2], lengths, mask.device)[:, None].expand(mask.shape[:3])
 
 
 def _check_same_shape(predicted: Tensor, gold: Tensor) -> None:
+    """Raise ``ValueError`` if the masks differ in shape."""
     if predicted.shape != gold.shape:
         raise ValueError(f"predicted {tuple(predicted.shape)} and gold {tuple(gold.shape)} differ in shape")
 
 
 def edge_counts(mask: Tensor) -> Tensor:
-    """Int64 ``[B, H]``; a sum would first write eight bytes for each pair, which on a CPU takes 15 times as long.
+    """Count the True pairs of each head, int64 ``[B, H]``.
 
+    On a CPU, ``sum`` takes 15 times as long, because it first writes eight bytes for each pair.
+
+    Parameters
+    ----------
+    mask : Bool Tensor ``[B, H, Q, K]``
+
+    Examples
+    --------
     >>> edge_counts(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4))
     tensor([[4]])
     """
@@ -104,4 +154,5 @@ def edge_counts(mask: Tensor) -> Tensor:
 
 
 def _ratio(part: Tensor, whole: Tensor) -> Tensor:
+    """Return part / whole, or 1 where `whole` is 0."""
     return torch.where(whole > 0, part.double() / whole, 1.0)

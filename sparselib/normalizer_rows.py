@@ -1,4 +1,4 @@
-"""The mathematics of the normalisers, row by row: thresholds, probabilities and their gradients."""
+"""Row-wise kernels of the normalisers: thresholds, probabilities and their gradients."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,14 @@ from torch import Tensor
 
 from sparselib.kernels.threshold import threshold
 
-#: Elements per chunk on CPU: several passes over a chunk of this size stay in the cache.
+#: Elements per chunk on a CPU: a chunk of this size stays in the cache for several passes.
 CACHE_ELEMENTS = 1 << 18
-#: An upper bound for the Newton steps of other alphas; rows of up to 512 keys take three to ten.
+#: Limit on Newton steps for alphas other than 1.5 and 2; rows of up to 512 keys take three to ten.
 MOST_STEPS = 50
 
 
 def by_chunks(function: Callable[..., None], *tensors: Tensor) -> Tensor:
-    """Apply a row-wise function to ``[..., K]`` and ``[..., 1]`` tensors, on CPU a cacheful of rows at a time."""
+    """Apply a row-wise function to ``[..., K]`` and ``[..., 1]`` tensors; on a CPU, in chunks that fit in the cache."""
     first = tensors[0]
     if first.numel() == 0:
         return torch.empty_like(first)
@@ -33,9 +33,9 @@ def entmax15_rows(scores: Tensor, out: Tensor) -> None:
 
 
 def _above_threshold(scores: Tensor, alpha: float, out: Tensor) -> Tensor:
-    """``((alpha - 1) * score - tau)_+`` of each row, in ``out`` if that is of single precision or better."""
+    """Return ``((alpha - 1) * score - tau)_+`` of each row, computed in `out` if it is float32 or better."""
     x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-    # Half of a difference is exact; so is the difference itself for alpha = 2.
+    # The factor is 0.5 for alpha = 1.5 and 1 for alpha = 2, so scaling is exact.
     x = (x - x.amax(-1, keepdim=True)).mul_(alpha - 1)
     u = out if out.dtype == x.dtype else torch.empty_like(x)
     threshold(x, alpha, u)
@@ -43,9 +43,9 @@ def _above_threshold(scores: Tensor, alpha: float, out: Tensor) -> Tensor:
 
 
 def entmax15_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
-    """Jacobian-vector product ``g * sqrt(p) - sqrt(p) * <g, sqrt(p)> / sum sqrt(p)`` of each row ``[N, K]``."""
+    """Write the Jacobian-vector product ``g * sqrt(p) - sqrt(p) * <g, sqrt(p)> / sum sqrt(p)`` of each row ``[N, K]``."""
     p = probabilities.float() if probabilities.dtype in (torch.float16, torch.bfloat16) else probabilities
-    # sqrt(p): MKL's takes ten times as long where p is 0, which it mostly is.
+    # sqrt(p) as rsqrt(p) * p: MKL's sqrt takes ten times as long where p is 0, and most entries are.
     root = p.clamp_min(torch.finfo(p.dtype).tiny).rsqrt_().mul_(p)
     product = grad.to(root.dtype) * root
     ratio = product.sum(-1, keepdim=True) / root.sum(-1, keepdim=True)
@@ -56,13 +56,13 @@ def entmax15_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> 
 
 
 def topk_rows(scores: Tensor, k: int, out: Tensor) -> None:
-    """Write the softmax over the k largest of each row of ``scores [N, K]`` to ``out``."""
-    threshold = scores.topk(k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
-    torch.softmax(scores.masked_fill(scores < threshold, -torch.inf), -1, out=out)
+    """Write the softmax over the k largest entries of each row of ``scores [N, K]`` to ``out``."""
+    smallest = scores.topk(k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
+    torch.softmax(scores.masked_fill(scores < smallest, -torch.inf), -1, out=out)
 
 
 def softmax_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
-    """Jacobian-vector product ``p * (g - <g, p>)`` of each row ``[N, K]``; 0 where p is, so the masked need no care."""
+    """Write the Jacobian-vector product ``p * (g - <g, p>)`` of each row ``[N, K]``; it is 0 at masked keys, where p is."""
     torch.ops.aten._softmax_backward_data.out(grad, probabilities, -1, probabilities.dtype, grad_input=out)
 
 
@@ -74,7 +74,7 @@ def sparsemax_rows(scores: Tensor, out: Tensor) -> None:
 
 
 def sparsemax_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
-    """Jacobian-vector product of each row ``[N, K]``: on the support, the gradient less its mean there."""
+    """Write the Jacobian-vector product of each row ``[N, K]``: on the support, the gradient minus its mean there."""
     support = probabilities > 0
     mean = (grad * support).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
     out.copy_(torch.where(support, grad - mean, 0.0))
@@ -83,8 +83,8 @@ def sparsemax_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) ->
 def alpha_rows(scores: Tensor, alpha: Tensor, out: Tensor) -> None:
     """Write the alpha-entmax of each row of ``scores [N, K]``, with its ``alpha [N, 1]`` in (1, 2), to ``out``.
 
-    ``p = ((alpha - 1) z - tau)_+ ** e`` with ``e = 1 / (alpha - 1) > 1``. The e-norm of the base is convex in tau, falls, and
-    is 1 at the threshold: so Newton's iteration on it approaches tau from below, where bisection takes a step per bit.
+    ``p = ((alpha - 1) z - tau)_+ ** e`` with ``e = 1 / (alpha - 1) > 1``. The e-norm of the base is convex and falling in
+    tau, and 1 at the threshold. So Newton's iteration approaches the threshold from below in fewer steps than bisection.
     """
     x = (scores - scores.amax(-1, keepdim=True)).mul_(alpha - 1)
     exponent = 1 / (alpha - 1)
@@ -97,7 +97,7 @@ def alpha_rows(scores: Tensor, alpha: Tensor, out: Tensor) -> None:
         torch.mul(base, slope, out=out)
         total, previous = out.sum(-1, keepdim=True), tau
         step = total * (1 - total.pow(1 - alpha)) / slope.sum(-1, keepdim=True)
-        # From below, tau only climbs; a step back is rounding, and would be undone by the next.
+        # From below, tau only rises; a step back would be rounding.
         tau = previous + step.clamp_min_(0)
         if ((total <= 1 + tolerance) | (tau <= previous)).all():
             break
@@ -105,8 +105,9 @@ def alpha_rows(scores: Tensor, alpha: Tensor, out: Tensor) -> None:
 
 
 def alpha_rows_backward(probabilities: Tensor, alpha: Tensor, grad: Tensor, grad_alpha: Tensor, out: Tensor) -> None:
-    """Gradients of :func:`alpha_rows` (Correia et al. 2019, Propositions 1 and 2): of the scores to ``out [N, K]``, of the
-    alphas to ``grad_alpha [N, 1]``.
+    """Write the gradients of :func:`alpha_rows`: the scores' to ``out [N, K]``, the alphas' to ``grad_alpha [N, 1]``.
+
+    See Correia et al. 2019, Propositions 1 and 2.
     """
     slope = probabilities.pow(2 - alpha)
     product = grad * slope

@@ -1,8 +1,7 @@
-"""Sparse normalisers: exact, fast and differentiable maps from scores to distributions over one axis.
+"""Sparse normalisers: exact, fast and differentiable maps from scores to probabilities along one axis.
 
-All of them take scores of any shape, of which some, but not all, along that axis may be ``-inf`` (masked), and return
-probabilities of the same shape and dtype. Signatures are those of the ``entmax`` package. Rows without any finite score are
-the business of :func:`sparselib.attention`; here they raise no error and give NaN.
+Scores have any shape and probabilities the same shape and dtype. A score of ``-inf`` masks its key. A row without any finite
+score gives NaN here, and zeros in :func:`sparselib.attention`. Signatures are the ``entmax`` package's.
 """
 
 from collections.abc import Callable
@@ -32,15 +31,23 @@ Normalizer = Callable[[Tensor], Tensor]
 
 
 def entmax15(scores: Tensor, dim: int = -1) -> Tensor:
-    """1.5-entmax, exactly: ``p = (scores / 2 - tau)_+ ** 2`` with ``tau`` such that ``p`` sums to one.
+    """Return the exact 1.5-entmax of `scores`: ``p = (scores / 2 - tau)_+ ** 2`` with `tau` such that `p` sums to one.
 
-    Instead of sorting (Peters et al. 2019, Alg. 2), Newton's iteration approaches ``tau`` from below: ``||(x - tau)_+||`` is
-    convex, falls, and is straight while the support does not change. The closed form on the support that it has found ends
-    it, and counts only if that support is its own fixed point; otherwise the row is solved by sorting. So the support
-    equals the one that sorting finds.
+    Parameters
+    ----------
+    scores : Tensor
+        Half precision is computed in float32.
+    dim : int
+        The axis that sums to one.
 
-    Half precision is computed in float32. `dim` is the axis that sums to one.
+    Notes
+    -----
+    Peters et al. 2019 (Alg. 2) sort the scores. Here Newton's iteration approaches `tau` from below: ``||(x - tau)_+||`` is
+    convex, falling and nearly linear while the support does not change. A closed form on the resulting support gives `tau`. If
+    the support changes once more, the row is solved by sorting. So the support always equals that of sorting.
 
+    Examples
+    --------
     >>> entmax15(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.6740, 0.3260, 0.0000])
     """
@@ -48,10 +55,18 @@ def entmax15(scores: Tensor, dim: int = -1) -> Tensor:
 
 
 def sparsemax(scores: Tensor, dim: int = -1) -> Tensor:
-    """Sparsemax (Martins & Astudillo 2016), the Euclidean projection of ``scores`` onto the simplex, exactly.
+    """Return the exact sparsemax of `scores`, their Euclidean projection onto the simplex (Martins & Astudillo 2016).
 
-    Newton's iteration on the piecewise linear equation from below reaches ``tau`` in a finite number of steps.
+    Newton's iteration on the piecewise linear equation reaches the threshold from below in finitely many steps.
 
+    Parameters
+    ----------
+    scores : Tensor
+    dim : int
+        The axis that sums to one.
+
+    Examples
+    --------
     >>> sparsemax(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.7500, 0.2500, 0.0000])
     """
@@ -59,25 +74,30 @@ def sparsemax(scores: Tensor, dim: int = -1) -> Tensor:
 
 
 def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
-    """alpha-entmax (Peters et al. 2019, Eq. 2 of the Sparsefinder paper) for ``alpha >= 1``.
+    """Return the alpha-entmax of `scores` (Peters et al. 2019; Eq. 2 of the Sparsefinder paper).
 
     Parameters
     ----------
     scores : Tensor
     alpha : float or Tensor
-        1 is softmax; 1.5 and 2 take their exact algorithms. Others, and tensors (one alpha per head, say, of a shape that
-        broadcasts to that of `scores` with size 1 at `dim`), are solved by Newton's iteration up to 2, with a gradient for
-        ``alpha`` too, and beyond it, where the equation is not convex, by the ``entmax`` package's bisection.
+        A number of at least 1: 1 is softmax, 1.5 and 2 use their exact algorithms. A tensor above 1 everywhere gives an alpha
+        per row, for example per head; it has size 1 at `dim`, broadcasts to the shape of `scores` and gets a gradient.
     dim : int
         The axis that sums to one.
 
     Raises
     ------
     ValueError
-        If an alpha is below 1, or one of a tensor is 1.
+        If `alpha` is a number below 1, or a tensor that is not above 1 everywhere.
     ImportError
         If an alpha is above 2 and the ``entmax`` package is missing: ``pip install sparselib[entmax]``.
 
+    Notes
+    -----
+    Newton's iteration solves alphas up to 2. Above 2 the equation is not convex, and the ``entmax`` package bisects.
+
+    Examples
+    --------
     >>> entmax(torch.tensor([1.0, 0.5, -2.0]), 1.75)
     tensor([0.7082, 0.2918, 0.0000])
     """
@@ -89,7 +109,8 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
             return entmax15(scores, dim) if alpha == 1.5 else sparsemax(scores, dim)
         return _along(dim, lambda x: _entmax_of_tensor(x, torch.as_tensor(alpha, dtype=torch.float64)), scores)
     if (alpha.detach() <= 1).any():
-        raise ValueError("alpha: a tensor of alphas must be above 1 everywhere; for learned ones use 1 + sigmoid(x)")
+        lowest = alpha.detach().min().item()
+        raise ValueError(f"`alpha` must be above 1 everywhere, got {lowest}; learn it as 1 + sigmoid(x)")
     if alpha.ndim:
         alpha = alpha.expand([1 if axis == dim % scores.ndim else size for axis, size in enumerate(scores.shape)])
         alpha = alpha.movedim(dim, -1)
@@ -97,7 +118,8 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
 
 
 def _entmax_of_tensor(scores: Tensor, alpha: Tensor) -> Tensor:
-    # In float32 or better, and away from large scores, where steps towards the threshold would be lost.
+    """Return the alpha-entmax along the last axis for a tensor of alphas."""
+    # Float32 or better and shifted to a maximum of 0: steps towards the threshold would vanish beside large scores.
     x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
     x = x - x.detach().amax(-1, keepdim=True)
     alpha = alpha.to(dtype=x.dtype, device=x.device)
@@ -111,13 +133,25 @@ def _entmax_of_tensor(scores: Tensor, alpha: Tensor) -> Tensor:
 
 
 def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
-    """Softmax over the k largest scores along `dim` (Explicit Sparse Transformer, Eq. 3-4).
+    """Return the softmax over the `k` largest scores along `dim` (Explicit Sparse Transformer, Eq. 3-4).
 
-    Ties with the k-th largest score are kept, and the threshold is a constant for the gradient. A ``k`` beyond the row keeps
-    every finite score.
+    Ties with the k-th largest score are kept. The gradient treats the threshold as a constant.
 
-    Raises ``ValueError`` if ``k`` is below 1.
+    Parameters
+    ----------
+    scores : Tensor
+    k : int
+        At least 1; a `k` beyond the row keeps every finite score.
+    dim : int
+        The axis that sums to one.
 
+    Raises
+    ------
+    ValueError
+        If `k` is below 1.
+
+    Examples
+    --------
     >>> topk_softmax(torch.tensor([1.0, 0.5, -2.0]), 2)
     tensor([0.6225, 0.3775, 0.0000])
     """
@@ -129,10 +163,22 @@ def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
 
 @dataclass(frozen=True)
 class Entmax:
-    """alpha-entmax of one alpha, which it knows: what the block-sparse kernel is told.
+    """The alpha-entmax with a fixed alpha, as a function ``(scores, dim=-1)``.
 
-    Raises ``ValueError`` if alpha is below 1.
+    Block-sparse attention reads the attribute `alpha`; see :func:`alpha_of`.
 
+    Parameters
+    ----------
+    alpha : float
+        At least 1, as in :func:`entmax`.
+
+    Raises
+    ------
+    ValueError
+        If `alpha` is below 1.
+
+    Examples
+    --------
     >>> Entmax(1.5)(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.6740, 0.3260, 0.0000])
     """
@@ -146,28 +192,39 @@ class Entmax:
         return entmax(scores, self.alpha, dim)
 
 
-# They know their alphas too.
+# The attribute that `alpha_of` reads.
 entmax15.alpha, sparsemax.alpha = 1.5, 2.0
 
 
 def alpha_of(normalizer: Normalizer) -> float:
-    """The alpha whose alpha-entmax a normaliser is, by its attribute ``alpha``.
+    """Return the alpha of an alpha-entmax, read from the normaliser's attribute ``alpha``.
 
-    Raises ``ValueError`` if it has none, or not one number for all rows.
+    Parameters
+    ----------
+    normalizer : callable
+        :func:`entmax15`, :func:`sparsemax`, :class:`Entmax` or any function with a number as its ``alpha``.
 
+    Raises
+    ------
+    ValueError
+        If the normaliser has no ``alpha``, or not a single number for all rows.
+
+    Examples
+    --------
     >>> alpha_of(entmax15), alpha_of(Entmax(1.3))
     (1.5, 1.3)
     """
     alpha = getattr(normalizer, "alpha", None)
     if not isinstance(alpha, int | float):
         raise ValueError(
-            f"normalizer: {normalizer} is no alpha-entmax of one alpha, which block-sparse attention needs"
+            f"`normalizer` must be an alpha-entmax with one alpha for block-sparse attention, got {normalizer}; "
+            "use entmax15, sparsemax or Entmax(alpha)"
         )
     return float(alpha)
 
 
 def _along(dim: int, function: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
-    """A function of the last axis, applied to another."""
+    """Apply a function of the last axis along `dim`."""
     if dim % scores.ndim == scores.ndim - 1:
         return function(scores)
     return function(scores.movedim(dim, -1)).movedim(-1, dim)
@@ -188,7 +245,7 @@ class _Entmax(torch.autograd.Function):
 
 
 class _RowWise(torch.autograd.Function):
-    """A normaliser whose gradient follows from its probabilities alone."""
+    """A normaliser whose gradient depends on its probabilities alone."""
 
     @staticmethod
     def forward(ctx, scores: Tensor, rows: Callable[..., None], backward_rows: Callable[..., None]) -> Tensor:

@@ -1,4 +1,4 @@
-"""Learning where to look: head-wise linear projections that bring a query close to the keys it attends to (section 4.2)."""
+"""Learned linear projections, one per head, that move a query close to the keys it attends to (section 4.2)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,8 +17,19 @@ __all__ = ["LOSSES", "Batch", "Projection", "fit_projection", "set_loss", "tripl
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences of one layer, padded on the right: `q`, `k` ``[B, H, n, D]`` before scaling, `lengths` ``[B]`` real tokens.
+    """One layer's queries and keys of a batch of sequences, padded on the right.
 
+    Parameters
+    ----------
+    q, k : Tensor ``[B, H, n, D]``
+        Queries and keys before scaling.
+    lengths : integer Tensor ``[B]``
+        Real tokens of each sequence.
+    causal : bool
+        Whether the model is a decoder.
+
+    Examples
+    --------
     >>> batch = Batch(torch.randn(1, 2, 4, 8), torch.randn(1, 2, 4, 8), lengths=torch.tensor([3]), causal=True)
     >>> batch.visible[0, 0].int()
     tensor([[1, 0, 0, 0],
@@ -36,22 +47,28 @@ class Batch:
 
     @property
     def visible(self) -> Tensor:
-        """``Bool[B, 1, n, n]``: pairs of real positions, not in the future if the model is causal."""
+        """Pairs of real tokens, without the future if causal: ``Bool[B, 1, n, n]``."""
         return visible_pairs(len(self.q), self.q.shape[2], self.k.shape[2], self.lengths, self.causal)
 
     @property
     def gold(self) -> Tensor:
-        """``Bool[B, H, n, n]``: the exact edges of 1.5-entmax (section 4.1)."""
+        """The exact edges of 1.5-entmax (section 4.1): ``Bool[B, H, n, n]``."""
         return gold_graph(self.q, self.k, self.visible) & self.visible
 
 
 @dataclass(frozen=True)
 class Projection:
-    """One affine map per head, shared by queries and keys: ``weight [H, D, R]``, ``bias [H, R]``.
+    """One affine map per head, shared by queries and keys: ``[B, H, n, D]`` -> ``[B, H, n, R]``.
 
-    The bias cancels in every distance between a query and a key, so it is never learned and stays at its start, zero.
-    It is kept because the paper counts it (4,160 = 16 (64 * 4 + 4) parameters in a layer of 16 heads).
+    Parameters
+    ----------
+    weight : Tensor ``[H, D, R]``
+    bias : Tensor ``[H, R]``
+        Cancels in every distance between a query and a key, so it is never learned and stays zero. It is kept because the
+        paper counts it: 4,160 = 16 (64 * 4 + 4) parameters in a layer of 16 heads.
 
+    Examples
+    --------
     >>> project = Projection(torch.ones(2, 8, 3), torch.zeros(2, 3))
     >>> project(torch.ones(1, 2, 5, 8)).shape
     torch.Size([1, 2, 5, 3])
@@ -65,15 +82,23 @@ class Projection:
         return x @ self.weight.to(x.dtype) + self.bias.to(x.dtype).unsqueeze(1)
 
     def to(self, device: torch.device | str) -> "Projection":
-        """The same projection on another device."""
+        """Return the same projection on another device."""
         return Projection(self.weight.to(device), self.bias.to(device))
 
 
 def triplet_loss(positive: Tensor, negative: Tensor, query: Tensor, queries: int, margin: float) -> Tensor:
-    """Mean hinge over triplets, Eq. 7: ``[margin + |q - k_P|^2 - |q - k_N|^2]_+``.
+    """Return the mean hinge ``[margin + |q - k_P|^2 - |q - k_N|^2]_+`` over triplets (Eq. 7).
 
-    ``positive`` and ``negative`` are the squared distances of ``E`` triplets; ``query`` and ``queries`` are not needed.
+    Parameters
+    ----------
+    positive, negative : Tensor ``[E]``
+        Squared distances of E triplets.
+    query, queries
+        Not used; :func:`set_loss` needs them.
+    margin : float
 
+    Examples
+    --------
     >>> triplet_loss(torch.tensor([0.5, 3.0]), torch.tensor([2.0, 1.0]), None, 0, margin=1.0)
     tensor(1.5000)
     """
@@ -81,10 +106,20 @@ def triplet_loss(positive: Tensor, negative: Tensor, query: Tensor, queries: int
 
 
 def set_loss(positive: Tensor, negative: Tensor, query: Tensor, queries: int, margin: float) -> Tensor:
-    """What the authors' code optimises: one hinge per query, over the sums of its positive and negative distances.
+    """Return the loss of the authors' code: one hinge per query, over the sums of its positive and negative distances.
 
-    ``query [E]`` numbers the query of each triplet, out of ``queries``; a query without triplet adds nothing.
+    Parameters
+    ----------
+    positive, negative : Tensor ``[E]``
+        Squared distances of E triplets.
+    query : integer Tensor ``[E]``
+        The number of each triplet's query.
+    queries : int
+        Number of queries; a query without triplets adds nothing.
+    margin : float
 
+    Examples
+    --------
     >>> set_loss(torch.tensor([0.5, 3.0]), torch.tensor([2.0, 1.0]), torch.tensor([0, 1]), queries=2, margin=1.0)
     tensor(1.5000)
     """
@@ -108,22 +143,36 @@ def fit_projection(
     seed: int = 0,
     chunks: Chunks = TOKENS,
 ) -> tuple[Projection, list[float]]:
-    """The projection of every head of one layer, learned with Adam, and the loss of every step; defaults are Table 5's.
+    """Learn the projections of one layer's heads with Adam; the defaults are those of Table 5.
 
     Parameters
     ----------
     batches : iterable of Batch
-        Queries and keys of the layer, read once an epoch.
+        The layer's queries and keys, read once per epoch.
     dimension : int
         R, the size of the projected space.
-    loss : ``"triplet"`` or ``"set"``
-        Eq. 7, or the reference code's form of it.
+    loss : str
+        ``"triplet"`` (Eq. 7), or ``"set"`` as in the reference code.
+    margin, learning_rate : float
+    epochs : int
+    seed : int
+        Seed of the initial weights and of the negatives.
     chunks : Chunks
-        Whose vectors are contrasted; a pair of chunks is positive if any pair of their tokens is (section 6.1).
+        The chunks whose vectors are contrasted; a pair of chunks is positive if any pair of their tokens is (section 6.1).
 
-    Raises ``ValueError`` if the loss is unknown, there is no batch, or `batches` can be read only once and there are several
-    epochs.
+    Returns
+    -------
+    projection : Projection
+    losses : list of float
+        The loss of every step.
 
+    Raises
+    ------
+    ValueError
+        If the loss is unknown, there is no batch, or `batches` is an iterator and there are several epochs.
+
+    Examples
+    --------
     >>> batch = Batch(torch.randn(2, 4, 16, 64), torch.randn(2, 4, 16, 64), torch.tensor([16, 9]))
     >>> projection, losses = fit_projection([batch], dimension=4)
     >>> projection(batch.q).shape
@@ -131,13 +180,16 @@ def fit_projection(
     """
     one_of("loss", loss, LOSSES)
     if epochs > 1 and iter(batches) is batches:
-        raise ValueError(f"batches: an iterator, which {epochs} epochs can't read again; give a list, or a DataLoader")
+        raise ValueError(f"`batches` must be readable {epochs} times, got an iterator; pass a list or a DataLoader")
     generator = torch.Generator().manual_seed(seed)
     weight, optimizer, losses = None, None, []
     for _ in range(epochs):
         for batch in batches:
             if weight is None:
-                weight = _initial_weight(batch.q.shape[1], batch.q.shape[3], dimension, generator)
+                # As in the reference code: torch's default for a convolution with fan-in D * R.
+                heads, size = batch.q.shape[1], batch.q.shape[3]
+                uniform = torch.rand((heads, size, dimension), generator=generator) * 2 - 1
+                weight = uniform.mul_((size * dimension) ** -0.5).requires_grad_()
                 optimizer = torch.optim.Adam([weight], lr=learning_rate)
             projection = Projection(weight, torch.zeros(weight.shape[0], dimension))
             value = contrastive_loss(projection, batch, loss=loss, margin=margin, generator=generator, chunks=chunks)
@@ -146,14 +198,8 @@ def fit_projection(
             optimizer.step()
             losses.append(value.item())
     if weight is None:
-        raise ValueError("batches: there is none to learn from")
+        raise ValueError("`batches` must hold at least one batch to learn from, got none")
     return Projection(weight.detach(), torch.zeros(weight.shape[0], dimension)), losses
-
-
-def _initial_weight(heads: int, size: int, dimension: int, generator: torch.Generator) -> Tensor:
-    """As the reference code's: it initialises a ``[H, D, R]`` tensor as torch does a convolution, of fan-in D * R."""
-    uniform = torch.rand((heads, size, dimension), generator=generator) * 2 - 1
-    return uniform.mul_((size * dimension) ** -0.5).requires_grad_()
 
 
 def contrastive_loss(
@@ -165,7 +211,7 @@ def contrastive_loss(
     generator: torch.Generator,
     chunks: Chunks = TOKENS,
 ) -> Tensor:
-    """The loss of one batch: every gold edge between chunks is a positive, with one negative key of the same query."""
+    """Return one batch's loss: each gold edge between chunks is a positive, paired with one negative key of its query."""
     query, positive, negative = sample_triplets(chunks.blocks(batch.gold), chunks.blocks(batch.visible), generator)
     q, k = (chunks.vectors(projection(x), batch.lengths) for x in (batch.q, batch.k))
     distances = squared_distances(q, k).flatten(0, 2)
@@ -173,13 +219,11 @@ def contrastive_loss(
 
 
 def sample_triplets(gold: Tensor, visible: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """A uniform negative for every gold edge, from the visible keys of its query that are no edge, with replacement.
+    """Draw one negative per gold edge, uniformly and with replacement, among its query's visible keys that are no edge.
 
-    The reference code also draws padding and future keys; this does not. An edge of a query without any
-    negative is left out.
-
-    From ``Bool[B, H, Q, K]`` and ``Bool[B, 1, Q, K]`` to three integer tensors ``[E]``: row of the query in ``B * H * Q``, key
-    of the edge, key of the negative.
+    Takes ``Bool[B, H, Q, K]`` and ``Bool[B, 1, Q, K]``. Returns three integer tensors ``[E]``: the query's row in
+    ``B * H * Q``, the edge's key and the negative key. Edges of queries without any negative are left out. The reference code
+    also draws padding and future keys.
     """
     keys = gold.shape[-1]
     # Running count of negatives over the whole tensor, so that one search finds the r-th negative of any row.

@@ -1,4 +1,4 @@
-"""Efficient Sparsefinder (section 6.1): predicted blocks of the attention matrix, and the way from them to the kernel."""
+"""Efficient Sparsefinder (section 6.1): predicted blocks of the attention matrix, as masks for the block-sparse kernel."""
 
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.blocks.graph import PredictedBlocks, unite

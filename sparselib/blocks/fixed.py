@@ -1,7 +1,6 @@
-"""The blocks that block-based methods visit whatever they predict: a window of three, the first and the last (BigBird's).
+"""The blocks that every block-based method visits: a window of three, the first and the last (as in BigBird).
 
-Lists of blocks are integers ``[..., W]``; where a list of N blocks has fewer than W entries, the others are N, one past the
-last.
+Lists of blocks are integers ``[..., W]``. If a list of N blocks has fewer than W entries, the others are N, one past the last.
 """
 
 import torch
@@ -12,27 +11,27 @@ MOST_FIXED_BLOCKS = 5
 
 
 def fixed_blocks(limits: Tensor, last: Tensor) -> Tensor:
-    """Fixed key blocks of every query block, ascending: ``[B, N, 5]``.
+    """Return the fixed key blocks of every query block, ascending: ``[B, N, 5]``.
 
-    `limits` ``[B, N]``: how many key blocks a query block may see, counted from the first: 0 in the padding, up to itself if
-    causal. `last` ``[B]``: the last real block of each sentence.
+    `limits` ``[B, N]`` are the numbers of key blocks visible to each query block, counted from the first: 0 in padding, up to
+    the block itself if causal. `last` ``[B]`` is each sentence's last real block.
     """
     return distinct(fixed_columns(limits.shape[1], last), limits)
 
 
 def fixed_columns(count: int, last: Tensor) -> Tensor:
-    """The same of `count` blocks with repetitions and what may not be seen: ``[B, N, 5]``."""
-    own = torch.arange(count, device=last.device)
-    columns = torch.stack([torch.zeros_like(own), own - 1, own, own + 1], dim=-1)
-    columns[0, 1] = count  # there is none on the left of the first
-    last = last.clamp_min(0)  # -1 in a sentence without blocks, which may not see the first one either
+    """Return the fixed key blocks of `count` query blocks, including repeated and invisible ones: ``[B, N, 5]``."""
+    block = torch.arange(count, device=last.device)
+    columns = torch.stack([torch.zeros_like(block), block - 1, block, block + 1], dim=-1)
+    columns[0, 1] = count  # the first block has no left neighbour
+    last = last.clamp_min(0)  # -1 in a sentence without blocks, whose limits hide the first block too
     return torch.cat([columns.expand(len(last), -1, -1), last[:, None, None].expand(-1, count, 1)], dim=-1)
 
 
 def distinct(lists: Tensor, limits: Tensor) -> Tensor:
-    """Lists ``[..., N, W]`` ascending, each block below its row's limit ``[..., N]`` once, and N where nothing is left.
+    """Sort lists ``[..., N, W]``, keep each block below its row's limit ``[..., N]`` once, and fill up with N.
 
-    Sorting and comparing neighbours takes the memory of the lists; a mask would take that of all N² pairs.
+    Sorting and comparing neighbours needs memory for the lists only; a mask would need it for all N² pairs.
     """
     count = lists.shape[-2]
     ordered = lists.masked_fill(lists >= limits[..., None], count).sort(-1).values
@@ -42,7 +41,7 @@ def distinct(lists: Tensor, limits: Tensor) -> Tensor:
 
 
 def block_limits(real: Tensor, count: int, causal: bool) -> Tensor:
-    """How many key blocks, from the first, each of `count` query blocks may see: ``[B]`` real blocks -> ``[B, N]``."""
-    own = torch.arange(count, device=real.device)
-    seen = (own + 1).expand(len(real), count) if causal else real[:, None].expand(len(real), count)
-    return seen.masked_fill(own >= real[:, None], 0)
+    """Return how many key blocks, from the first, each of `count` query blocks may attend to: ``[B]`` real -> ``[B, N]``."""
+    block = torch.arange(count, device=real.device)
+    limits = (block + 1).expand(len(real), count) if causal else real[:, None].expand(len(real), count)
+    return limits.masked_fill(block >= real[:, None], 0)

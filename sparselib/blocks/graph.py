@@ -1,9 +1,9 @@
-"""The blocks that an attention layer visits: predicted ones, window and global blocks, without padding and future.
+"""The blocks that an attention layer visits: predicted, window and global blocks, without padding and future.
 
 ::
 
     graph = PredictedBlocks(projections, [NearestBlocks(2)] * 12, Chunks(16))
-    with control.visiting(graph): model(ids)  # sparselib.huggingface.attention.use_attention
+    with control.visiting(graph): model(ids)  # control = sparselib.huggingface.use_attention(model)
 """
 
 from collections.abc import Callable, Sequence
@@ -25,31 +25,38 @@ Project = Callable[[Tensor], Tensor]
 
 
 class BlockPredictor(Protocol):
-    """From chunk vectors to lists of key blocks; those of this repository are in ``sparselib.blocks.predictors``."""
+    """Maps chunk vectors to lists of key blocks; :mod:`sparselib.blocks.predictors` has implementations."""
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor: ...
 
 
 def unite(predicted: Tensor, block_size: int, length: int, lengths: Lengths = None, causal: bool = False) -> BlockMask:
-    """(predicted ∪ window ∪ global) ∩ padding ∩ causal, each block once.
+    """Return the block mask (predicted ∪ window ∪ global) ∩ padding ∩ causal.
 
-    The window is the block itself and its two neighbours. The first and the last block are global: every query block sees
-    them, and they see everything (what the paper's code takes from BigBird). Memory is linear in the number of blocks N:
-    nothing here has a number for each pair of blocks.
+    The window is a block and its two neighbours. The first and the last block are global, as in the paper's code, which takes
+    them from BigBird: they attend to all blocks, and all blocks attend to them. Memory is linear in the number of blocks N.
 
     Parameters
     ----------
     predicted : integer Tensor ``[B, H, N, K]``
-        Key blocks of every query block, in any order; N, one past the last, where there are fewer than K. B may be 1 for
-        all sentences if there are no `lengths`.
-    block_size, length : int
-        Tokens per block, and tokens n; N = ceil(n / block_size).
-    lengths : ``[B]``, optional
+        Key blocks of every query block, in any order, filled up with N (one past the last) where there are fewer than K. B may
+        be 1 for all sentences if there are no `lengths`.
+    block_size : int
+        Tokens per block.
+    length : int
+        Tokens per sentence, n; N = ceil(n / block_size).
+    lengths : integers ``[B]``, optional
         Real tokens of each sentence.
+    causal : bool
+        Whether later blocks are hidden.
 
-    Raises ``ValueError`` if `predicted` has another shape or dtype, holds indices outside 0..N, or for lengths outside 0 to
-    n.
+    Raises
+    ------
+    ValueError
+        If `predicted` has another shape or dtype or contains indices outside 0..N, or lengths are outside 0 to n.
 
+    Examples
+    --------
     >>> blocks = unite(torch.tensor([3, 0, 0, 0, 2, 1]).view(1, 1, 6, 1), block_size=4, length=24)
     >>> blocks.to_dense()[0, 0].int()
     tensor([[1, 1, 1, 1, 1, 1],
@@ -63,23 +70,27 @@ def unite(predicted: Tensor, block_size: int, length: int, lengths: Lengths = No
 
 
 def _check(predicted: Tensor, count: int, length: int) -> None:
+    """Raise ``ValueError`` unless `predicted` holds integers ``[B, H, count, K]`` in 0..count."""
     if predicted.ndim != 4 or predicted.shape[2] != count or predicted.is_floating_point():
-        found = f"{predicted.dtype} {tuple(predicted.shape)}"
-        raise ValueError(f"predicted must be integers [B, H, {count}, K] for {length} tokens; got {found}")
+        given = f"{predicted.dtype} {tuple(predicted.shape)}"
+        raise ValueError(f"`predicted` must be integers [B, H, {count}, K] for {length} tokens, got {given}")
     if predicted.numel() and not torch.compiler.is_compiling():
         low, high = torch.stack(torch.aminmax(predicted)).tolist()
         if low < 0 or high > count:
-            raise ValueError(f"predicted {tuple(predicted.shape)} holds blocks outside 0..{count}")
+            raise ValueError(
+                f"`predicted` must hold blocks in 0..{count}, got {low} to {high} in shape {tuple(predicted.shape)}"
+            )
 
 
 def _mask(lists: tuple[Tensor, Tensor, Tensor, Tensor], block_size: int, length: int) -> BlockMask:
+    """Return the block mask of checked lists."""
     return BlockMask.unchecked(*lists[:2], (block_size, block_size), (length, length), *lists[2:])
 
 
 def _united(
     predicted: Tensor, block_size: int, length: int, lengths: Lengths, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Counts and lists of blocks, and those of the rows that see everything."""
+    """Return counts and lists of blocks, and counts and lists of the global rows."""
     count = Chunks(block_size).count(length)
     _check(predicted, count, length)
     batch, heads = predicted.shape[:2]
@@ -91,24 +102,34 @@ def _united(
     fixed = fixed_columns(count, real - 1)[:, None].expand(batch, heads, count, -1)
     lists = distinct(torch.cat([predicted, fixed], dim=-1), limits[:, None].expand(batch, heads, count))
     lists = lists[..., :count]
-    own = torch.arange(count, device=predicted.device)
-    is_global = ((own == 0) | (own == real[:, None] - 1))[:, None].expand(batch, heads, count)
+    block = torch.arange(count, device=predicted.device)
+    is_global = ((block == 0) | (block == real[:, None] - 1))[:, None].expand(batch, heads, count)
     counts = (lists < count).sum(-1, dtype=torch.int32).masked_fill(is_global, 0)
-    # Rows that see everything share one list, a view without memory of its own; in kv_indices they would make all rows as long.
-    everything = own.int().expand(batch, heads, count, count)
-    everything_seen = limits.int()[:, None].expand_as(counts).masked_fill(~is_global, 0)
-    return counts, lists.masked_fill(lists == count, 0).int(), everything_seen, everything
+    # Global rows share one list, a view without memory of its own. In kv_indices they would make all rows as long as they are.
+    all_blocks = block.int().expand(batch, heads, count, count)
+    global_counts = limits.int()[:, None].expand_as(counts).masked_fill(~is_global, 0)
+    return counts, lists.masked_fill(lists == count, 0).int(), global_counts, all_blocks
 
 
 @dataclass(frozen=True)
 class PredictedBlocks:
-    """Blocks predicted from each layer's own queries and keys; for ``AttentionControl.visiting`` of a bidirectional model.
+    """Blocks predicted from each layer's own queries and keys, for ``AttentionControl.visiting`` of a bidirectional model.
 
-    There are a projection and a predictor per layer. ``compiled=True`` predicts with torch.compile: it takes some seconds to
-    begin with, and saves most of the time of a prediction on a GPU, which is that of launching a hundred small operations and
-    waiting for what they found. Numbers in q, k and `lengths` are not looked at then (the attention does that), nor is what a
-    predictor returns: it has to be within 0..N.
+    Parameters
+    ----------
+    projections : sequence of callables
+        One per layer, ``[B, H, n, D]`` -> ``[B, H, n, R]``.
+    predictors : sequence of BlockPredictor
+        One per layer.
+    chunks : Chunks
+        The chunks whose vectors are compared; their size is the block size.
+    compiled : bool
+        Whether to predict under torch.compile. The first call then takes some seconds; later ones save most of the time on a
+        GPU, where launching a hundred small operations and waiting for their results is slow. Compiled code checks no values:
+        neither q, k and lengths (attention checks them) nor a predictor's output, which must be in 0..N.
 
+    Examples
+    --------
     >>> from sparselib.blocks import NearestBlocks
     >>> from sparselib.projections import Projection
     >>> projection = Projection(torch.eye(4)[:, :2].repeat(1, 1, 1), torch.zeros(1, 2))
@@ -125,15 +146,16 @@ class PredictedBlocks:
 
     @torch.no_grad()
     def __call__(self, layer: int, q: Tensor, k: Tensor, lengths: Tensor | None) -> BlockMask:
-        """Queries and keys ``[B, H, n, D]`` and the real tokens ``[B]`` of each sentence -> the blocks that they visit."""
-        run = _compiled() if self.compiled else _predicted
-        lists = run(self.projections[layer], self.predictors[layer], self.chunks, q, k, lengths)
+        """Return the blocks to visit for ``q, k [B, H, n, D]`` and the real tokens ``[B]`` of each sentence."""
+        predict = _compiled() if self.compiled else _predicted
+        lists = predict(self.projections[layer], self.predictors[layer], self.chunks, q, k, lengths)
         return _mask(lists, self.chunks.size, q.shape[2])
 
 
 def _predicted(
     projection: Project, predictor: BlockPredictor, chunks: Chunks, q: Tensor, k: Tensor, lengths: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the lists of :func:`_united` for predicted blocks."""
     vectors = (chunks.vectors(projection(x), lengths) for x in (q, k))
     real = None if lengths is None else chunks.count(lengths)
     return _united(predictor.predict(*vectors, lengths=real), chunks.size, q.shape[2], lengths, causal=False)
@@ -141,4 +163,5 @@ def _predicted(
 
 @cache
 def _compiled() -> Callable:
+    """Compile :func:`_predicted` once."""
     return torch.compile(_predicted)

@@ -1,8 +1,8 @@
-"""Which blocks of keys a block of queries attends to, from the vectors of their chunks (Sparsefinder §6.1).
+"""Predictors of the key blocks that a query block attends to, from chunk vectors (Sparsefinder section 6.1).
 
-Inputs are chunk vectors ``[B, H, N, R]`` (``sparselib.blocks.chunks``) and `lengths` counts chunks. A prediction is a list
-of key blocks for every query block, integers ``[B, H, N, K]``; where there are fewer than K the rest is N, one past the
-last. No list holds padding, the future or a block twice. Window and global blocks come later (:func:`sparselib.blocks.unite`).
+Inputs are chunk vectors ``[B, H, N, R]`` (:mod:`sparselib.blocks.chunks`), and `lengths` counts chunks. A prediction lists key
+blocks for every query block, as integers ``[B, H, N, K]``. Lists of fewer than K blocks are filled up with N, one past the
+last. No list contains padding, the future or a block twice. :func:`sparselib.blocks.unite` adds window and global blocks.
 """
 
 from dataclasses import dataclass, field
@@ -15,19 +15,35 @@ from sparselib.checks import Lengths, at_least, one_of
 from sparselib.predictors.inputs import Tokens, check_centroids, checked_inputs, matching_centroids
 
 METRICS = ("sq_euclidean", "dot")
-_SCORES = 1 << 22  # scores that NearestBlocks holds at a time, 16 MB of float32
+_SCORES = 1 << 22  # scores in memory at a time in NearestBlocks, 16 MB of float32
 
 
 @dataclass(frozen=True)
 class NearestBlocks:
     """Version 1: every query chunk takes the `count` key chunks nearest to it.
 
-    `metric`: "sq_euclidean" is the distance that the projections are trained for; "dot" is what the paper writes, the
-    largest dot products. (The reference code ranks by 1 for a shared cluster plus a sigmoid that vanishes in rounding,
-    so that its choice among the matched is arbitrary.) Which of equally near chunks are taken is left open.
+    All N² scores are computed, some rows at a time. Any of equally near chunks may be taken.
 
-    All N² scores are computed, some rows at a time. Raises ``ValueError`` if count < 1 or the metric is unknown.
+    Parameters
+    ----------
+    count : int
+        Key chunks per query chunk, at least 1.
+    metric : str
+        ``"sq_euclidean"``, the distance that the projections are trained for, or ``"dot"``, the largest dot products, as the
+        paper writes.
 
+    Raises
+    ------
+    ValueError
+        If `count` is below 1 or the metric is unknown.
+
+    Notes
+    -----
+    The reference code ranks by 1 for a shared cluster plus a sigmoid that vanishes in rounding, so its choice among chunks with
+    a shared cluster is arbitrary.
+
+    Examples
+    --------
     >>> x = torch.tensor([0.0, 5.0, 0.1]).view(1, 1, 3, 1)
     >>> NearestBlocks(count=2).predict(x, x)[0, 0]
     tensor([[0, 2],
@@ -43,10 +59,25 @@ class NearestBlocks:
         one_of("metric", self.metric, METRICS)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, N, R]`` twice -> int64 ``[B, H, N, min(count, N)]``. ``ValueError`` for malformed inputs or lengths."""
+        """Return key blocks, int64 ``[B, H, N, min(count, N)]``.
+
+        Parameters
+        ----------
+        q, k : Tensor ``[B, H, N, R]``
+            Vectors of query and key chunks.
+        lengths : integers ``[B]``, optional
+            Real chunks of each sentence.
+        causal : bool
+            Whether later chunks are hidden.
+
+        Raises
+        ------
+        ValueError
+            If q and k differ in shape or hold NaN or infinite values, or lengths are outside 0 to N.
+        """
         queries, keys, limits = checked_chunks(q, k, lengths, causal)
         batch, heads, count, _ = q.shape
-        # argmin ||q - k||² = argmax q.k - ||k||² / 2: the query's own norm is the same for every key.
+        # argmin ||q - k||² = argmax q.k - ||k||² / 2, because the query's norm is the same for every key.
         shift = keys.vectors.square().sum(-1)[:, :, None] / 2 if self.metric == "sq_euclidean" else 0
         step = max(1, _SCORES // (batch * heads * count))
         parts = []
@@ -60,17 +91,30 @@ class NearestBlocks:
 
 @dataclass(frozen=True, eq=False)
 class ClusteredBlocks:
-    """Version 2: each centroid of `centroids` ``[H, C, R]`` picks its `count` nearest query and `count` nearest key chunks.
+    """Version 2: each centroid picks its `count` nearest query chunks and its `count` nearest key chunks.
 
-    A query chunk attends to the key chunks of the centroid that picked it, the first of them if there are several. One
-    that no centroid picked has no learned block, only window and global blocks: in Routing Transformer, whose strategy
-    this is, it would have none at all. (The reference code sends it to the first block, counted `count` times.)
+    A query chunk attends to the key chunks of the first centroid that picked it. A chunk that no centroid picked has no
+    predicted block, only window and global blocks. Memory is linear in N: C N distances and N lists.
 
-    Memory is that of C N distances and N lists: linear in N. Under `causal` the future is dropped from the lists; which
+    Parameters
+    ----------
+    centroids : Tensor ``[H, C, R]``
+    count : int
+        Chunks per centroid, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If the centroids are not finite or not ``[H, C, R]``, or `count` is below 1.
+
+    Notes
+    -----
+    The strategy is Routing Transformer's, where a chunk that no centroid picked has no block at all. The reference code sends
+    such a chunk to the first block, counted `count` times. Under `causal`, later chunks are dropped from the lists, but which
     chunks a centroid picks still depends on the whole sentence.
 
-    Raises ``ValueError`` for malformed centroids or count < 1.
-
+    Examples
+    --------
     >>> x = torch.tensor([0.0, 5.0, 0.1]).view(1, 1, 3, 1)
     >>> ClusteredBlocks(torch.tensor([[[0.0], [5.0]]]), count=1).predict(x, x)[0, 0]  # 3: no block
     tensor([[0],
@@ -86,13 +130,13 @@ class ClusteredBlocks:
         at_least("count", self.count, 1)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, N, R]`` twice -> int64 ``[B, H, N, min(count, N)]``. ``ValueError`` for malformed inputs or lengths."""
+        """Return key blocks, int64 ``[B, H, N, min(count, N)]``; see :meth:`NearestBlocks.predict`."""
         queries, keys, limits = checked_chunks(q, k, lengths, causal)
         batch, heads, count, _ = q.shape
         picked = self._picked(queries)  # [B, H, C, K]
         clusters = picked.shape[2]
         centroid = torch.arange(clusters, device=q.device)[:, None].expand_as(picked)
-        # Slot N takes what stands for "none"; a chunk that nobody picked keeps the number C, whose list is empty.
+        # Slot N absorbs the fill value; a chunk that no centroid picked keeps the number C, whose list is empty.
         owner = torch.full((batch, heads, count + 1), clusters, device=q.device)
         owner.scatter_reduce_(-1, picked.flatten(2), centroid.flatten(2), "amin")
         lists = torch.nn.functional.pad(self._picked(keys), (0, 0, 0, 1), value=count)  # [B, H, C + 1, K]
@@ -100,21 +144,23 @@ class ClusteredBlocks:
         return chosen.masked_fill(chosen >= limits[:, None, :, None], count)
 
     def _picked(self, chunks: Tokens) -> Tensor:
-        """The real chunks nearest to each centroid, nearest first: ``[B, H, C, min(count, N)]``."""
+        """Return the real chunks nearest to each centroid, nearest first: ``[B, H, C, min(count, N)]``."""
         centroids = matching_centroids(self.centroids, chunks)
         scores = centroids @ chunks.vectors.mT - chunks.vectors.square().sum(-1)[:, :, None] / 2  # [B, H, C, N]
         return _largest(scores.masked_fill(~chunks.real.mT, -torch.inf), self.count)
 
 
 def checked_chunks(q: Tensor, k: Tensor, lengths: Lengths, causal: bool) -> tuple[Tokens, Tokens, Tensor]:
-    """Chunks to compute with, and how many key blocks each query block may see: ``[B, N]``."""
+    """Return checked chunks, and how many key blocks are visible to each query block: ``[B, N]``."""
     if q.shape != k.shape:
-        raise ValueError(f"blocks need q and k of one shape, got {tuple(q.shape)} and {tuple(k.shape)}")
+        raise ValueError(
+            f"`q` and `k` must have one shape to predict blocks, got {tuple(q.shape)} and {tuple(k.shape)}"
+        )
     queries, keys = checked_inputs(q, k, lengths)
     return queries, keys, block_limits(queries.real.sum(dim=(1, 2, 3)), q.shape[2], causal)
 
 
 def _largest(scores: Tensor, count: int) -> Tensor:
-    """Indices of the `count` largest of `scores` ``[..., N]``, and N for those that are -inf: ``[..., min(count, N)]``."""
+    """Return the indices of the `count` largest of `scores` ``[..., N]``, with N for -inf: ``[..., min(count, N)]``."""
     best = scores.topk(min(count, scores.shape[-1]))
     return best.indices.masked_fill(best.values == -torch.inf, scores.shape[-1])

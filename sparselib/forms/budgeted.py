@@ -1,8 +1,8 @@
-"""The nine forms of attention that Extremely Sparse Transformer compares, at a budget of k attended positions.
+"""The nine attention forms that Extremely Sparse Transformer compares, at a budget of k attended positions.
 
-The paper describes them in prose; where it leaves a choice open, the form says what is done here. A row at the edge of its
-sentence is cut, not shifted, and a budget larger than the row keeps whatever of the row the form can reach (Top-k and Random:
-all of it). All masks are constants for the gradient, which is that of softmax over the pairs they keep.
+The paper describes them in prose; each form's docstring says how open details are handled here. Rows at a sentence's edges are
+cut, not shifted. A budget larger than the row keeps all keys that the form can reach (Top-k and Random: the whole row).
+Gradients treat masks as constants.
 """
 
 from collections.abc import Callable
@@ -14,17 +14,17 @@ from torch import Tensor
 
 from sparselib import masks
 from sparselib.checks import Lengths, at_least, one_of
-from sparselib.masks.lots import lots
+from sparselib.masks.sampled import position_hash
 from sparselib.predictors.rows import Rows, RowWise
 from sparselib.predictors.topk import TopK, best_keys
 
-#: The paper gives none; 2 is usual.
+#: The paper gives no value; 2 is usual.
 DILATION = 2
 
 
 @dataclass(frozen=True)
 class Full(RowWise):
-    """Every visible key. For cross-attention too."""
+    """Every visible key; also for cross-attention."""
 
     cross: ClassVar[bool] = True
 
@@ -34,8 +34,15 @@ class Full(RowWise):
 
 @dataclass(frozen=True)
 class Positions(RowWise):
-    """Any pattern of positions, such as a factorised one: ``Positions(masks.combined(parts, "per_head"))``.
+    """Any position pattern as a form, for example a factorised one: ``Positions(masks.combined(parts, "per_head"))``.
 
+    Parameters
+    ----------
+    rule : callable
+        A pattern of :mod:`sparselib.masks`.
+
+    Examples
+    --------
     >>> x = torch.zeros(1, 1, 4, 8)
     >>> Positions(masks.sliding_window(3)).predict(x, x, causal=True)[0, 0].int()
     tensor([[1, 0, 0, 0],
@@ -47,12 +54,12 @@ class Positions(RowWise):
     rule: masks.Pattern
 
     def pairs(self, rows: Rows) -> Tensor:
-        return follows(self.rule, rows) & rows.visible
+        return _evaluate(self.rule, rows) & rows.visible
 
 
 @dataclass(frozen=True)
 class Budgeted(RowWise):
-    """A form at a budget of `k` positions. Raises ``ValueError`` if k < 1."""
+    """A form with a budget of `k` positions, at least 1."""
 
     k: int
 
@@ -61,12 +68,12 @@ class Budgeted(RowWise):
 
 
 class Patterned(Budgeted):
-    """A form that is a pattern of positions, possibly another one in decoders."""
+    """A form that is a position pattern, perhaps a different one in decoders."""
 
-    pattern: ClassVar[Callable[[int, bool], masks.Pattern]]  # of the budget, in a decoder or not
+    pattern: ClassVar[Callable[[int, bool], masks.Pattern]]  # (k, causal) -> pattern
 
     def pairs(self, rows: Rows) -> Tensor:
-        return follows(type(self).pattern(self.k, rows.causal), rows) & rows.visible
+        return _evaluate(type(self).pattern(self.k, rows.causal), rows) & rows.visible
 
 
 class Block(Patterned):
@@ -76,41 +83,43 @@ class Block(Patterned):
 
 
 class Window(Patterned):
-    """The k nearest positions, the query's own included: offsets -floor((k-1)/2) to floor(k/2), in decoders -(k-1) to 0.
+    """The k nearest positions, including the query's own: offsets -floor((k-1)/2) to floor(k/2), in decoders -(k-1) to 0.
 
-    `predict` raises ``ValueError`` if the window is wider than the sequence. (In a model, where a batch may hold short
-    sentences, the window is cut.)
+    `predict` raises ``ValueError`` if the window is wider than the sequence. In a model, whose batches may contain short
+    sentences, the window is cut instead.
     """
 
     pattern = staticmethod(lambda k, causal: _around(k, causal))
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """As in :class:`RowWise`."""
+        """Return the predicted pairs, as :meth:`RowWise.predict`, if the window fits into the sequence."""
         predicted = super().predict(q, k, lengths=lengths, causal=causal)
         if self.k > predicted.shape[-1]:
-            raise ValueError(f"k: a window of {self.k} is wider than the sequence of {predicted.shape[-1]}")
+            raise ValueError(
+                f"`k` must be at most {predicted.shape[-1]}, the length of the sequence, got a window of {self.k}"
+            )
         return predicted
 
 
 class Dilated(Patterned):
-    """The window's offsets times 2: k positions, the query's own included."""
+    """The window's offsets times 2: k positions, including the query's own."""
 
     pattern = staticmethod(lambda k, causal: _around(k, causal, DILATION))
 
 
 class Global(Patterned):
-    """The first k positions: everyone attends to them, and they to everyone."""
+    """The first k positions, which attend to all positions and which all positions attend to."""
 
     pattern = staticmethod(lambda k, causal: _first(k))
 
 
 @dataclass(frozen=True)
 class Random(Budgeted):
-    """k distinct keys per row and head, uniform among those that the query sees. For cross-attention too.
+    """k distinct keys per row and head, uniform among the visible keys; also for cross-attention.
 
-    A pair's lot depends on its positions, its head and the seed alone, so a row draws the same keys in training, in a longer
-    batch, in any beam and in incremental decoding; ``masks.random_keys`` draws for a known length and could not. Sentences
-    share their draws: give each layer a seed of its own.
+    Keys are ranked by a hash of positions, head and seed, so a row draws the same keys in training, in a longer batch, in any
+    beam and in incremental decoding. (``masks.random_keys`` draws for a known length.) Sentences share their draws: give each
+    layer its own seed.
     """
 
     seed: int = 0
@@ -122,10 +131,10 @@ class Random(Budgeted):
 
 @dataclass(frozen=True)
 class WindowGlobalRandom(Budgeted):
-    """BigBird at a budget: window, global and random keys at k/2, k/4 and k/4.
+    """BigBird at a budget: window, global and random keys in the ratio 2 : 1 : 1.
 
-    Global and random take floor(k/4) each and the window the rest, so k of 2 or 3 is a window. Random keys are drawn outside
-    the other two; where window and global positions overlap, a row attends to fewer than k.
+    Global and random keys take floor(k/4) each and the window takes the rest, so a k of 2 or 3 is a window. Random keys are
+    drawn outside the other two. Where window and global positions overlap, a row attends to fewer than k keys.
     """
 
     seed: int = 0
@@ -133,20 +142,20 @@ class WindowGlobalRandom(Budgeted):
     def pairs(self, rows: Rows) -> Tensor:
         quarter = self.k // 4
         pattern = masks.union(_around(self.k - 2 * quarter, rows.causal), _first(quarter))
-        fixed = follows(pattern, rows) & rows.visible
+        fixed = _evaluate(pattern, rows) & rows.visible
         return fixed | _drawn_keys(rows, rows.visible & ~fixed, quarter, self.seed)
 
 
 class TopKOutOfWindow(Budgeted):
-    """A window of floor(k/2) and, by score, the best k - floor(k/2) keys outside it, ties kept; one softmax over both."""
+    """A window of floor(k/2) and the k - floor(k/2) best-scoring keys outside it, with ties; one softmax covers both."""
 
     def pairs(self, rows: Rows) -> Tensor:
         width = self.k // 2
-        window = follows(_around(width, rows.causal), rows) & rows.visible
+        window = _evaluate(_around(width, rows.causal), rows) & rows.visible
         return window | best_keys(rows, rows.visible & ~window, self.k - width)
 
 
-#: By the paper's names: what makes a form of a budget and a seed.
+#: Maps the paper's names to functions of budget and seed that return the form.
 FORMS: dict[str, Callable[[int, int], RowWise]] = {
     "Full": lambda k, seed: Full(),
     "Block": lambda k, seed: Block(k),
@@ -161,10 +170,24 @@ FORMS: dict[str, Callable[[int, int], RowWise]] = {
 
 
 def form(name: str, k: int, seed: int = 0) -> RowWise:
-    """The form of this name in the paper's tables at a budget of `k` (of no effect on Full); only two forms draw from `seed`.
+    """Return a form by its name in the paper's tables.
 
-    Raises ``ValueError`` if the name is none of :data:`FORMS`, or k < 1.
+    Parameters
+    ----------
+    name : str
+        One of :data:`FORMS`.
+    k : int
+        Budget of attended positions, at least 1; Full ignores it.
+    seed : int
+        Seed of Random and BigBird; the other forms ignore it.
 
+    Raises
+    ------
+    ValueError
+        If the name is unknown or `k` is below 1.
+
+    Examples
+    --------
     >>> form("Window", 3).predict(torch.zeros(1, 1, 4, 8), torch.zeros(1, 1, 4, 8))[0, 0, 1]
     tensor([ True,  True,  True, False])
     """
@@ -173,8 +196,8 @@ def form(name: str, k: int, seed: int = 0) -> RowWise:
     return FORMS[name](k, seed)
 
 
-def follows(pattern: masks.Pattern, rows: Rows) -> Tensor:
-    """A pattern at the positions of these rows: Bool that broadcasts to ``[B, H, Q, K]``."""
+def _evaluate(pattern: masks.Pattern, rows: Rows) -> Tensor:
+    """Evaluate a pattern at the positions of rows: a Bool Tensor that broadcasts to ``[B, H, Q, K]``."""
     device = rows.at.device
     sentence = torch.arange(len(rows.q), device=device)[:, None, None, None]
     head = torch.arange(rows.q.shape[1], device=device)[None, :, None, None]
@@ -182,11 +205,13 @@ def follows(pattern: masks.Pattern, rows: Rows) -> Tensor:
 
 
 def _around(width: int, causal: bool, dilation: int = 1) -> masks.Pattern:
-    """`width` positions around the query, or up to it: the half of a symmetric window that is not the future."""
+    """Return `width` positions around the query or, if causal, up to it: the past half of a symmetric window."""
     return masks.dilated(max(2 * width - 1, 0) if causal else width, dilation)
 
 
 def _first(count: int) -> masks.Pattern:
+    """Return the rows and columns of the first `count` positions."""
+
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return (q_idx < count) | (kv_idx < count)
 
@@ -194,8 +219,8 @@ def _first(count: int) -> masks.Pattern:
 
 
 def _drawn_keys(rows: Rows, allowed: Tensor, count: int, seed: int) -> Tensor:
-    """`count` of the allowed keys of each row and head, or all if they are fewer: those with the highest lots."""
+    """Draw `count` allowed keys per row and head, or all if there are fewer: the keys with the largest hashes."""
     heads = torch.arange(rows.q.shape[1], device=rows.at.device)[None, :, None, None]
-    drawn, allowed = torch.broadcast_tensors(lots(seed, heads, rows.at, rows.of), allowed)
-    drawn = drawn.masked_fill(~allowed, torch.iinfo(torch.int64).min)
-    return torch.zeros_like(allowed).scatter_(-1, drawn.topk(min(count, drawn.shape[-1])).indices, True) & allowed
+    ranks, allowed = torch.broadcast_tensors(position_hash(seed, heads, rows.at, rows.of), allowed)
+    ranks = ranks.masked_fill(~allowed, torch.iinfo(torch.int64).min)
+    return torch.zeros_like(allowed).scatter_(-1, ranks.topk(min(count, ranks.shape[-1])).indices, True) & allowed

@@ -1,8 +1,8 @@
-"""Position patterns: which pairs may attend, told by position alone.
+"""Position patterns: the pairs that may attend, as functions of position alone.
 
-A pattern is a function ``(b, h, q_idx, kv_idx) -> Bool`` on broadcastable integer tensors, the form that FlexAttention's
-``create_block_mask`` takes. A pattern knows nothing of padding, and of causality only where its definition includes it:
-:func:`sparselib.masks.combine` intersects with both.
+A pattern is a function ``(b, h, q_idx, kv_idx) -> Bool`` of broadcastable integer tensors, in the form that FlexAttention's
+``create_block_mask`` takes. Patterns do not handle padding, and are causal only by definition.
+:func:`sparselib.masks.combine` intersects them with both.
 """
 
 from sparselib.masks.combine import combine

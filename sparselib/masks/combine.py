@@ -1,4 +1,4 @@
-"""The mask that attention uses: predicted edges, window and global tokens, without padding and future."""
+"""The mask of one attention call: predicted edges, window and global tokens, without padding and future."""
 
 import torch
 from torch import Tensor
@@ -13,22 +13,29 @@ from sparselib.masks.visible import real_positions, visible_pairs
 def combine(
     predicted: Tensor, window: int = 0, global_tokens: str = "none", lengths: Lengths = None, causal: bool = False
 ) -> Tensor:
-    """(predicted | window | global tokens) & padding & causality, in this order: the one place that unites them.
+    """Return (predicted | window | global tokens) & padding & causality, applied in this order.
 
     Parameters
     ----------
     predicted : Bool Tensor ``[B, H, Q, K]``
-        Where there are fewer queries than keys, they are the last ones, as in a step of incremental decoding.
+        If there are fewer queries than keys, they are the last ones, as in a step of incremental decoding.
     window : int
-        Total width of :func:`sliding_window`.
+        Total width of :func:`sliding_window`, at least 0.
     global_tokens : str
-        Those of each sentence: ``"none"``, ``"first"`` (for decoders) or ``"first_last"`` (for encoders).
-    lengths : ``[B]``, optional
-        Real tokens; without them, all are. Needs Q = K.
+        Each sentence's global tokens: ``"none"``, ``"first"`` (for decoders) or ``"first_last"`` (for encoders).
+    lengths : integers ``[B]``, optional
+        Real tokens of each sentence, if Q = K; by default every token is real.
+    causal : bool
+        Whether later keys are hidden.
 
-    Raises ``ValueError`` unless `predicted` is a 4-D boolean mask with at most as many queries as keys, window >= 0,
-    `global_tokens` is one of the three and the lengths are in 0..n.
+    Raises
+    ------
+    ValueError
+        If `predicted` is not a 4-D boolean mask with Q <= K, `window` is negative, `global_tokens` is unknown, or lengths are
+        outside 0 to n or given although Q < K.
 
+    Examples
+    --------
     >>> combine(torch.zeros(1, 1, 3, 3, dtype=torch.bool), window=1, global_tokens="first", causal=True)[0, 0].int()
     tensor([[1, 0, 0],
             [1, 1, 0],

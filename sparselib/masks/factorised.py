@@ -1,8 +1,8 @@
-"""The factorised patterns of Sparse Transformers (Child et al. 2019), with the off-by-ones of later descriptions removed.
+"""The factorised patterns of Sparse Transformers (Child et al. 2019), without the off-by-one errors of later descriptions.
 
-Each comes as its two parts A1 and A2, and as their union; :func:`combined` gives the papers' three ways to lay the parts out
-over layers and heads. All are causal by definition. Two steps, one in each part, lead from every position to every earlier one
-(for :func:`fixed`, the first part's own block is reached in a single step).
+Each pattern exists as its two parts A1 and A2 and as their union. :func:`combined` distributes the parts over layers and heads
+in the paper's three ways. All patterns are causal. Two steps, one in each part, lead from every position to every earlier
+position (:func:`fixed` reaches the query's own block in a single step).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +17,15 @@ from sparselib.masks.pattern import Pattern, intersection, union
 
 
 def strided(stride: int) -> Pattern:
-    """Both parts of :func:`strided_parts` at once.
+    """Return the union of :func:`strided_parts`.
 
-    Raises ``ValueError`` if `stride` is below 1.
+    Parameters
+    ----------
+    stride
+        As in :func:`strided_parts`, which also lists the errors.
 
+    Examples
+    --------
     >>> masks.to_dense(masks.strided(2), 1, 1, 6)[0, 0, 5].int()
     tensor([0, 1, 0, 1, 1, 1], dtype=torch.int32)
     """
@@ -28,10 +33,20 @@ def strided(stride: int) -> Pattern:
 
 
 def strided_parts(stride: int) -> tuple[Pattern, Pattern]:
-    """A1 = {max(0, i - l), ..., i}: l + 1 keys; A2 = {j <= i : (i - j) mod l = 0}, i itself included.
+    """Return A1 = {max(0, i - l), ..., i}, which has l + 1 keys, and A2 = {j <= i : (i - j) mod l = 0}, which includes i.
 
-    Raises ``ValueError`` if `stride` is below 1.
+    Parameters
+    ----------
+    stride : int
+        The paper's l, in positions, at least 1.
 
+    Raises
+    ------
+    ValueError
+        If `stride` is below 1.
+
+    Examples
+    --------
     >>> [masks.to_dense(part, 1, 1, 6)[0, 0, 5].int().tolist() for part in masks.strided_parts(2)]
     [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
     """
@@ -47,10 +62,15 @@ def strided_parts(stride: int) -> tuple[Pattern, Pattern]:
 
 
 def fixed(stride: int, summary: int) -> Pattern:
-    """Both parts of :func:`fixed_parts` at once.
+    """Return the union of :func:`fixed_parts`.
 
-    Raises ``ValueError`` if `stride` is below 1 or `summary` is not in 1 to `stride`.
+    Parameters
+    ----------
+    stride, summary
+        As in :func:`fixed_parts`, which also lists the errors.
 
+    Examples
+    --------
     >>> masks.to_dense(masks.fixed(3, 1), 1, 1, 6)[0, 0, 4].int()
     tensor([0, 0, 1, 1, 1, 0], dtype=torch.int32)
     """
@@ -58,16 +78,28 @@ def fixed(stride: int, summary: int) -> Pattern:
 
 
 def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
-    """A1 = {j <= i : j div l = i div l}, i's block; A2 = {j <= i : j mod l >= l - c}: c columns per block.
+    """Return A1 = {j <= i : j div l = i div l}, the query's block, and A2 = {j <= i : j mod l >= l - c}, c columns per block.
 
-    Raises ``ValueError`` if `stride` is below 1 or `summary` is not in 1 to `stride`.
+    Parameters
+    ----------
+    stride : int
+        The paper's l, the size of a block in positions, at least 1.
+    summary : int
+        The paper's c, the columns of each block that later blocks attend to, 1 to `stride`.
 
+    Raises
+    ------
+    ValueError
+        If `stride` is below 1 or `summary` is not in 1 to `stride`.
+
+    Examples
+    --------
     >>> [masks.to_dense(part, 1, 1, 6)[0, 0, 4].int().tolist() for part in masks.fixed_parts(3, 1)]
     [[0, 0, 0, 1, 1, 0], [0, 0, 1, 0, 0, 0]]
     """
     at_least("stride", stride, 1)
     if not 1 <= summary <= stride:
-        raise ValueError(f"summary must be in 1..stride ({stride}), got {summary}")
+        raise ValueError(f"`summary` must be in 1..{stride}, the stride, got {summary}")
 
     def summary_columns(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return kv_idx % stride >= stride - summary
@@ -76,23 +108,36 @@ def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
 
 
 def combined(parts: Sequence[Pattern], how: str, layer: int = 0) -> Pattern:
-    """What the heads of one layer attend to, by one of :data:`HEAD_COMBINATIONS`.
+    """Return the pattern of one layer's heads.
 
-    ``"interleaved"``: layer n takes part n mod p in all heads; ``"merged"``: every head the union; ``"per_head"``: head h part
-    h mod p.
+    Parameters
+    ----------
+    parts : sequence of patterns
+    how : str
+        One of :data:`HEAD_COMBINATIONS`. With p parts, ``"interleaved"`` gives all heads of layer n part n mod p, ``"merged"``
+        gives every head the union, and ``"per_head"`` gives head h part h mod p.
+    layer : int
+        Number of the layer, at least 0.
 
-    Raises ``ValueError`` if `how` is none of these, there is no part, or `layer` is negative.
+    Raises
+    ------
+    ValueError
+        If `how` is unknown, there is no part, or `layer` is negative.
 
+    Examples
+    --------
     >>> masks.to_dense(masks.combined(masks.strided_parts(2), "per_head"), 1, 2, 6)[0, :, 5].int().tolist()
     [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
     """
     one_of("how", how, HEAD_COMBINATIONS)
-    at_least("number of parts", len(parts), 1)
+    at_least("len(parts)", len(parts), 1)
     at_least("layer", layer, 0)
     return HEAD_COMBINATIONS[how](parts, layer)
 
 
 def _one_per_head(parts: Sequence[Pattern], layer: int) -> Pattern:
+    """Give head h part h mod p."""
+
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return reduce(or_, ((h % len(parts) == n) & part(b, h, q_idx, kv_idx) for n, part in enumerate(parts)))
 

@@ -1,4 +1,4 @@
-"""Global tokens: positions that attend to everything and that everything attends to (rows and columns on)."""
+"""Global tokens: positions that attend to all positions and that all positions attend to (full rows and columns)."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,20 @@ from sparselib.masks.pattern import Pattern, union
 
 
 def global_tokens(positions: Sequence[int]) -> Pattern:
-    """Rows and columns of the given positions, the same in every sentence and head.
+    """Return the rows and columns of the given positions, the same in every sentence and head.
 
-    Raises ``ValueError`` if a position is negative (counted from the end it would depend on the sentence: use
-    :func:`sequence_globals`).
+    Parameters
+    ----------
+    positions : sequence of int
+        At least 0. For a position counted from a sentence's end, use :func:`sequence_globals`.
 
+    Raises
+    ------
+    ValueError
+        If a position is negative.
+
+    Examples
+    --------
     >>> masks.to_dense(masks.global_tokens([1]), 1, 1, 3).int()
     tensor([[[[0, 1, 0],
               [1, 1, 1],
@@ -25,6 +34,8 @@ def global_tokens(positions: Sequence[int]) -> Pattern:
 
 
 def _cross(position: int) -> Pattern:
+    """Return one position's row and column."""
+
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return (q_idx == position) | (kv_idx == position)
 
@@ -32,15 +43,25 @@ def _cross(position: int) -> Pattern:
 
 
 def sequence_globals(lengths: SentenceLengths, which: str) -> Pattern:
-    """Row and column of each sentence's first token, or of its first and its last *real* token.
+    """Return row and column of each sentence's first token, or of its first and its last *real* token.
 
-    A sentence without tokens has no last one; what is said of its first concerns padding alone. (The reference code takes the
-    last padded position, which is wrong for short sentences.)
+    An empty sentence has no last token, and its first one is padding. The reference code takes the last padded position, which
+    is wrong for short sentences.
 
-    `lengths` ``[B]`` are real tokens per sentence; `which` is ``"first"`` or ``"first_last"``.
+    Parameters
+    ----------
+    lengths : integers ``[B]``
+        Real tokens of each sentence.
+    which : str
+        ``"first"`` or ``"first_last"``.
 
-    Raises ``ValueError`` if `which` is neither, a length is negative, or the lengths are not integers ``[B]``.
+    Raises
+    ------
+    ValueError
+        If `which` is neither, a length is negative, or the lengths are not integers ``[B]``.
 
+    Examples
+    --------
     >>> masks.to_dense(masks.sequence_globals([4, 2], "first_last"), 2, 1, 4)[:, 0, 2].int()
     tensor([[1, 0, 0, 1],
             [1, 1, 0, 0]], dtype=torch.int32)

@@ -1,4 +1,4 @@
-"""Patterns of nearness: the causal half, the sliding window, its dilated form, and blocks."""
+"""Local patterns: the causal half, the sliding window, its dilated form, and blocks."""
 
 from torch import Tensor
 
@@ -7,8 +7,10 @@ from sparselib.masks.pattern import Pattern
 
 
 def causal() -> Pattern:
-    """Keys up to and including the query's own position.
+    """Return the pattern of all keys up to and including the query's own position.
 
+    Examples
+    --------
     >>> masks.to_dense(masks.causal(), 1, 1, 4)[0, 0, 1].int()
     tensor([1, 1, 0, 0], dtype=torch.int32)
     """
@@ -20,14 +22,24 @@ def causal() -> Pattern:
 
 
 def sliding_window(width: int) -> Pattern:
-    """Keys around the query; `width` counts all of them, the query's own position included.
+    """Return the pattern of the keys around the query.
 
-    Offsets j - i run over [-ceil(w/2) + 1, floor(w/2)] (as in Sparsefinder's evaluation): odd widths are symmetric, even ones
-    look one step further ahead, width 1 is the diagonal and width 0 nothing. Rows at the edges are cut, not shifted.
+    Offsets j - i run over [-ceil(w/2) + 1, floor(w/2)], as in Sparsefinder's evaluation. Odd widths are symmetric, even widths
+    look one position further ahead, width 1 is the diagonal and width 0 is empty. Rows at the edges are cut, not shifted.
     Intersected with :func:`causal`, width 11 is the query and its 5 predecessors.
 
-    Raises ``ValueError`` if `width` is negative.
+    Parameters
+    ----------
+    width : int
+        Number of keys w, including the query's own position; at least 0.
 
+    Raises
+    ------
+    ValueError
+        If `width` is negative.
+
+    Examples
+    --------
     >>> masks.to_dense(masks.sliding_window(4), 1, 1, 6)[0, 0, 2].int()
     tensor([0, 1, 1, 1, 1, 0], dtype=torch.int32)
     """
@@ -36,13 +48,24 @@ def sliding_window(width: int) -> Pattern:
 
 
 def dilated(width: int, dilation: int) -> Pattern:
-    """`width` keys at every `dilation`-th position around the query: the window's offsets times `dilation`.
+    """Return the pattern of every `dilation`-th key around the query (Extremely Sparse Transformer, §4).
 
-    ``dilated(width, 1)`` is ``sliding_window(width)``. Source: Extremely Sparse Transformer, §4 (which leaves the step open; 2
-    is usual).
+    Offsets are those of :func:`sliding_window` times `dilation`, so ``dilated(width, 1)`` is ``sliding_window(width)``.
 
-    Raises ``ValueError`` if `width` is negative or `dilation` below 1.
+    Parameters
+    ----------
+    width : int
+        Number of keys, including the query's own position; at least 0.
+    dilation : int
+        Distance between neighbouring keys, at least 1. The paper leaves it open; 2 is usual.
 
+    Raises
+    ------
+    ValueError
+        If `width` is negative or `dilation` is below 1.
+
+    Examples
+    --------
     >>> masks.to_dense(masks.dilated(3, 2), 1, 1, 6)[0, 0, 2].int()
     tensor([1, 0, 1, 0, 1, 0], dtype=torch.int32)
     """
@@ -52,6 +75,7 @@ def dilated(width: int, dilation: int) -> Pattern:
 
 
 def _window(width: int, dilation: int) -> Pattern:
+    """Return the window's pattern for checked arguments."""
     behind = (1 - (width + 1) // 2) * dilation
     ahead = (width // 2) * dilation
 
@@ -63,12 +87,20 @@ def _window(width: int, dilation: int) -> Pattern:
 
 
 def block(size: int) -> Pattern:
-    """Keys in the query's own block of `size` consecutive positions.
+    """Return the pattern of the keys in the query's own block (Extremely Sparse Transformer, §4).
 
-    Source: Extremely Sparse Transformer, §4.
+    Parameters
+    ----------
+    size : int
+        Consecutive positions per block, at least 1.
 
-    Raises ``ValueError`` if `size` is below 1.
+    Raises
+    ------
+    ValueError
+        If `size` is below 1.
 
+    Examples
+    --------
     >>> masks.to_dense(masks.block(2), 1, 1, 6)[0, 0, 2].int()
     tensor([0, 0, 1, 1, 0, 0], dtype=torch.int32)
     """

@@ -1,4 +1,4 @@
-"""What a pattern is, how patterns combine, and how one becomes a boolean tensor."""
+"""Patterns, their unions and intersections, and their boolean tensors."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -14,8 +14,10 @@ Pattern = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 def nothing() -> Pattern:
-    """The pattern without any pair: the neutral element of :func:`union`.
+    """Return the empty pattern, the neutral element of :func:`union`.
 
+    Examples
+    --------
     >>> masks.to_dense(masks.nothing(), 1, 1, 4).any()
     tensor(False)
     """
@@ -27,8 +29,15 @@ def nothing() -> Pattern:
 
 
 def union(*patterns: Pattern) -> Pattern:
-    """Pairs that any of the patterns allows; of no patterns: no pair.
+    """Return the pattern of the pairs that any pattern allows.
 
+    Parameters
+    ----------
+    *patterns : callables
+        The union of no patterns is empty.
+
+    Examples
+    --------
     >>> masks.to_dense(masks.union(lambda b, h, i, j: i == j, lambda b, h, i, j: j == 0), 1, 1, 4)[0, 0, 2].int()
     tensor([1, 0, 1, 0], dtype=torch.int32)
     """
@@ -40,8 +49,14 @@ def union(*patterns: Pattern) -> Pattern:
 
 
 def intersection(first: Pattern, *others: Pattern) -> Pattern:
-    """Pairs that all of the patterns allow.
+    """Return the pattern of the pairs that all patterns allow.
 
+    Parameters
+    ----------
+    first, *others : callables
+
+    Examples
+    --------
     >>> masks.to_dense(masks.intersection(lambda b, h, i, j: j <= i, lambda b, h, i, j: j > 0), 1, 1, 4)[0, 0, 2].int()
     tensor([0, 1, 1, 0], dtype=torch.int32)
     """
@@ -55,12 +70,25 @@ def intersection(first: Pattern, *others: Pattern) -> Pattern:
 def to_dense(
     pattern: Pattern, batch: int, heads: int, queries: int, keys: int | None = None, device: torch.device | str = "cpu"
 ) -> Tensor:
-    """Write a pattern out as ``Bool[B, H, Q, K]``, with as many keys as queries by default.
+    """Write a pattern out as ``Bool[B, H, Q, K]``.
 
-    `device` is the one that the pattern's own tensors (lengths, random draws) live on, if it has any.
+    Parameters
+    ----------
+    pattern : callable
+    batch, heads, queries : int
+        The sizes B, H and Q, at least 1.
+    keys : int, optional
+        The size K, at least 1; by default Q.
+    device : torch.device or str
+        The device of the pattern's own tensors (lengths, random draws), if it has any.
 
-    Raises ``ValueError`` if a size is below 1.
+    Raises
+    ------
+    ValueError
+        If a size is below 1.
 
+    Examples
+    --------
     >>> masks.to_dense(lambda b, h, i, j: j <= i, 1, 1, 2, 3).int()
     tensor([[[[1, 0, 0],
               [1, 1, 0]]]], dtype=torch.int32)

@@ -1,7 +1,7 @@
 """Patterns drawn at random: Longformer's global tokens, BigBird's random keys, and random keys alone.
 
-All draws are made on the CPU from the ``torch.Generator`` passed in (the global one stays untouched) and among the real
-positions of each sentence, so neither padding nor the padded length changes them. A sentence of length 0 gets none.
+All draws are made on the CPU, from the ``torch.Generator`` passed in; the global generator stays untouched. They are made among
+each sentence's real positions, so neither padding nor the padded length changes them. An empty sentence gets none.
 """
 
 from collections.abc import Callable
@@ -12,38 +12,76 @@ from torch import Generator, Tensor
 from sparselib.checks import SentenceLengths, at_least, checked_lengths, one_of
 from sparselib.masks.global_tokens import sequence_globals
 from sparselib.masks.local import sliding_window
-from sparselib.masks.lots import lots
 from sparselib.masks.pattern import Pattern, to_dense, union
 
 PAPER_LENGTHS = (1024, 3072, 4096)
-"""Lengths at which the published BigBird code draws by its first plan, not by the one for all others."""
+"""Lengths for which the published BigBird code has a separate plan."""
+
+# Odd multipliers as signed 64-bit integers: for seed, head, query and key, then the two of splitmix64.
+_SEED, _HEAD, _QUERY, _KEY = -7046029254386353131, -3335678366873096957, -6884282663029611473, -1800455987208640293
+_FIRST, _SECOND = -4658895280553007687, -7723592293110705685
+
+
+def position_hash(seed: int, head: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+    """Hash positions to pseudo-random int64 by splitmix64 (Steele et al. 2014), for integer tensors that broadcast.
+
+    A value depends on its arguments alone, so draws are equal in any batch, at any length and at any decoding step.
+
+    >>> position_hash(0, torch.tensor(0), torch.arange(2), torch.tensor(0)).tolist()
+    [0, 9071725088682436940]
+    """
+    # Products and sums are modulo 2**64.
+    x = torch.full_like(head, seed) * _SEED + head * _HEAD + q_idx * _QUERY + kv_idx * _KEY
+    x = (x ^ _shift_right(x, 30)) * _FIRST
+    x = (x ^ _shift_right(x, 27)) * _SECOND
+    return x ^ _shift_right(x, 31)
+
+
+def _shift_right(x: Tensor, bits: int) -> Tensor:
+    """Shift right and fill up with zeros; torch's own shift repeats the sign."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) -> Pattern:
-    """The diagonal, and rows and columns of `globals_` random positions per sentence, shared by all heads.
+    """Return Longformer's pattern: the diagonal, and rows and columns of random positions shared by all heads.
 
-    Sparsefinder §5: "the number of random global tokens". They are drawn without replacement from the real positions; a
-    shorter sentence takes all it has. Each position has a lot of its own, so a sentence that grows keeps its global tokens but
-    for those that a new one displaces: what was drawn for a prefix is not drawn anew at every step of decoding. (The
-    reference code draws Uniform{2, ..., G - 1} positions, with replacement and over the padding.)
+    Parameters
+    ----------
+    globals_ : int
+        Number of random global tokens per sentence (Sparsefinder §5), at least 0. They are drawn without replacement among the
+        real positions; a shorter sentence takes all of them.
+    lengths : integers ``[B]``
+        Real tokens of each sentence.
+    generator : torch.Generator
 
-    Raises ``ValueError`` if `globals_` or a length is negative, or the lengths are not integers ``[B]``.
+    Raises
+    ------
+    ValueError
+        If `globals_` or a length is negative, or the lengths are not integers ``[B]``.
 
+    Notes
+    -----
+    Positions are ranked by a hash, so a growing sentence keeps its global tokens except those that a new one displaces, and
+    incremental decoding does not draw the prefix again. The reference code draws Uniform{2, ..., G - 1} positions, with
+    replacement and also in padding.
+
+    Examples
+    --------
     >>> masks.to_dense(masks.longformer(2, [5], torch.Generator().manual_seed(0)), 1, 1, 5).sum(-1).sort().values
     tensor([[[3, 3, 3, 5, 5]]])
     """
     at_least("globals_", globals_, 0)
     lengths = checked_lengths(lengths)
-    sentence, position = torch.arange(len(lengths))[:, None], torch.arange(_at_least_one(lengths))
+    sentence, position = torch.arange(len(lengths))[:, None], torch.arange(_longest(lengths))
     seed = int(torch.randint(2**62, (), generator=generator))
     real = position < lengths.cpu()[:, None]
-    drawn = lots(seed, sentence, position, position).masked_fill(~real, torch.iinfo(torch.int64).min)
-    winners = drawn.topk(min(globals_, len(position))).indices
-    is_global = (torch.zeros_like(real).scatter_(1, winners, True) & real).to(lengths.device)
+    ranks = position_hash(seed, sentence, position, position).masked_fill(~real, torch.iinfo(torch.int64).min)
+    drawn = ranks.topk(min(globals_, len(position))).indices
+    is_global = (torch.zeros_like(real).scatter_(1, drawn, True) & real).to(lengths.device)
     last = is_global.shape[-1] - 1
 
     def rows_and_columns(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
-        # Past the longest sentence there is only padding: any value will do there, an index error will not.
+        # Positions past the longest sentence are padding: any value is right, but the index must be in range.
         return is_global[b, q_idx.clamp(max=last)] | is_global[b, kv_idx.clamp(max=last)]
 
     return union(sliding_window(1), rows_and_columns)
@@ -52,18 +90,30 @@ def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) ->
 def bigbird(
     random_keys: int, lengths: SentenceLengths, heads: int, generator: Generator, random_scope: str = "uniform"
 ) -> Pattern:
-    """BigBird with blocks of one token: band of 3, first and last row and column, random keys.
+    """Return BigBird's pattern for blocks of one token: a band of 3, first and last row and column, random keys.
 
-    `random_keys` distinct real keys per row and head, outside the fixed part; a row with fewer of them takes all. Sentences of
-    equal length in a batch share one draw, as in the published code that Sparsefinder used.
+    Sentences of equal length in a batch share one draw, as in the published code that Sparsefinder used.
 
-    By the `random_scope` ``"uniform"``, keys come from the whole sentence; by ``"official_plan"`` from the columns that the
-    published planner draws from, mostly the first ones; where that crashes, as rows have fewer than `random_keys` of these,
-    they take all.
+    Parameters
+    ----------
+    random_keys : int
+        Distinct real keys per row and head, at least 0, outside the fixed part; a row with fewer of them takes all.
+    lengths : integers ``[B]``
+        Real tokens of each sentence.
+    heads : int
+        Number of heads, at least 1.
+    generator : torch.Generator
+    random_scope : str
+        ``"uniform"`` draws from the whole sentence. ``"official_plan"`` draws from the columns of the published planner, mostly
+        the first ones; where the planner crashes because rows have too few of these columns, rows take all of them.
 
-    Raises ``ValueError`` if `random_keys` or a length is negative, the lengths are not integers ``[B]``, `heads` is below 1 or
-    the scope unknown.
+    Raises
+    ------
+    ValueError
+        If `random_keys` or a length is negative, the lengths are not integers ``[B]``, `heads` is below 1 or the scope unknown.
 
+    Examples
+    --------
     >>> masks.to_dense(masks.bigbird(1, [7], 1, torch.Generator().manual_seed(0)), 1, 1, 7).sum(-1)
     tensor([[[7, 5, 6, 6, 6, 5, 7]]])
     """
@@ -75,16 +125,29 @@ def bigbird(
 
 
 def _band_and_border(lengths: SentenceLengths) -> Pattern:
+    """Return BigBird's fixed part."""
     return union(sliding_window(3), sequence_globals(lengths, "first_last"))
 
 
 def random_keys(count: int, lengths: SentenceLengths, heads: int, generator: Generator) -> Pattern:
-    """`count` distinct keys per row and head, uniform over the sentence; all of them if it is shorter.
+    """Return `count` distinct keys per row and head, uniform over the sentence (Extremely Sparse Transformer, §4).
 
-    Source: Extremely Sparse Transformer, §4. Sentences of equal length share one draw.
+    Sentences of equal length share one draw.
 
-    Raises ``ValueError`` if `count` or a length is negative, the lengths are not integers ``[B]``, or `heads` is below 1.
+    Parameters
+    ----------
+    count : int
+        At least 0; a shorter sentence takes all of its keys.
+    lengths, heads, generator
+        As in :func:`bigbird`.
 
+    Raises
+    ------
+    ValueError
+        If `count` or a length is negative, the lengths are not integers ``[B]``, or `heads` is below 1.
+
+    Examples
+    --------
     >>> masks.to_dense(masks.random_keys(2, [3], 1, torch.Generator().manual_seed(0)), 1, 1, 3).sum(-1)
     tensor([[[2, 2, 2]]])
     """
@@ -93,26 +156,28 @@ def random_keys(count: int, lengths: SentenceLengths, heads: int, generator: Gen
 
 
 Share = tuple[int, int, int, Tensor]
-"""Columns from the first up to the second, how many keys a row draws there, and which it may: ``Bool[n, end - start]``."""
+"""First column, end column, number of keys that a row draws between them, and the allowed pairs ``Bool[n, end - first]``."""
 
 Plan = Callable[[int, int], list[Share]]
 """``(length, keys per row) -> shares``."""
 
 
 def _anywhere(length: int, count: int) -> list[Share]:
+    """Plan draws over the whole row."""
     return [(0, length, count, torch.ones(length, length, dtype=torch.bool))]
 
 
 def _uniform(length: int, count: int) -> list[Share]:
+    """Plan draws over the whole row, outside BigBird's fixed part."""
     return [(0, length, count, ~to_dense(_band_and_border([length]), 1, 1, length)[0, 0])]
 
 
 def _official_plan(length: int, count: int) -> list[Share]:
-    """The published planner at block size 1: in long sentences all keys lie in the first 2r + 5 columns.
+    """Plan draws as the published planner does at block size 1: in long sentences, from the first 2r + 5 columns.
 
-    Also where it crashes, for want of columns: a row then takes those that there are. At the lengths of the paper it is
-    another plan: any of the first 1,024 columns but the first, for models of 4,096 positions, as published. (Of 1,024 tokens
-    it draws the last one too, which the fixed part has already.)
+    The planner crashes where columns are too few; here a row takes those that there are. At the paper's lengths its plan is
+    another one: any of the first 1,024 columns but the first, for models of 4,096 positions, as published. (At length 1,024 it
+    may draw the last column too, which is in the fixed part already.)
     """
     if length in PAPER_LENGTHS:
         parts = [(1, 1024, count)]
@@ -126,48 +191,44 @@ def _official_plan(length: int, count: int) -> list[Share]:
 
 
 def _official_columns(length: int, start: int, end: int) -> Tensor:
-    """Which of the columns from `start` to `end` a row may draw: ``Bool[n, end - start]``."""
+    """Return which of the columns from `start` to `end` each row may draw: ``Bool[n, end - start]``."""
     row, column = torch.arange(length)[:, None], torch.arange(start, end)
-    inner = (row > 0) & (row < length - 1)  # the first row and the last attend to everything
+    inner = (row > 0) & (row < length - 1)  # the first and the last row attend to all columns
     outside = inner & ((row - column).abs() > 1)
     if length in PAPER_LENGTHS:
         return outside
-    # The planner takes the end of each part for the end of the sentence. So its last column counts as global; and the pairs
-    # (1, last but one) and (last but one, 1) are left out, as those rows hold, in blocks, both global blocks and a window of 3.
+    # The planner treats the end of each part as the end of the sentence, so its last column counts as global. It also leaves
+    # out (1, last but one) and (last but one, 1): those rows of blocks contain both global blocks and a window of 3.
     corner = ((row == 1) & (column == end - 2)) | ((row == end - 2) & (column == 1))
     return outside & (column > 0) & (column < end - 1) & ~corner
 
 
 RANDOM_SCOPES: dict[str, Plan] = {"uniform": _uniform, "official_plan": _official_plan}
-"""Where BigBird's random keys may come from, by name."""
+"""Where BigBird's random keys are drawn from, by name."""
 
 
 def _sampled(plan: Plan, count: int, lengths: Tensor, heads: int, generator: Generator) -> Pattern:
-    """Random keys as `plan` says: one draw per distinct length."""
+    """Return a pattern of random keys drawn by a plan, once per distinct length."""
     at_least("heads", heads, 1)
-    longest = _at_least_one(lengths)
+    longest = _longest(lengths)
     drawn = torch.zeros(len(lengths), heads, longest, longest, dtype=torch.bool)
     for length in lengths[lengths > 0].unique().tolist():
         keys = torch.zeros(heads, length, length, dtype=torch.bool)
         for start, end, share, allowed in plan(length, count):
-            keys[..., start:end] = _draw(allowed, share, heads, generator)
+            # Per head and row, min(share, available) keys, uniform among the allowed ones.
+            ranks = torch.rand(heads, *allowed.shape, generator=generator).masked_fill_(~allowed, -1.0)
+            largest = ranks.topk(min(share, allowed.shape[-1])).indices
+            keys[..., start:end] = torch.zeros_like(ranks, dtype=torch.bool).scatter_(-1, largest, True) & allowed
         drawn[(lengths == length).cpu(), :, :length, :length] = keys
     drawn = drawn.to(lengths.device)
 
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
-        # As in `longformer`: past the longest sentence there is only padding.
+        # As in `longformer`: positions past the longest sentence are padding.
         return drawn[b, h, q_idx.clamp(max=longest - 1), kv_idx.clamp(max=longest - 1)]
 
     return attends
 
 
-def _at_least_one(lengths: Tensor) -> int:
-    """The longest length, or 1: a table of no positions could not be asked for one."""
+def _longest(lengths: Tensor) -> int:
+    """Return the longest length, or 1: a table without positions could not be indexed."""
     return max(1, int(lengths.max()))
-
-
-def _draw(allowed: Tensor, count: int, heads: int, generator: Generator) -> Tensor:
-    """``Bool[H, n, m]``: per head and row, min(count, available) keys, uniform among ``allowed [n, m]``."""
-    tickets = torch.rand(heads, *allowed.shape, generator=generator).masked_fill_(~allowed, -1.0)
-    winners = tickets.topk(min(count, allowed.shape[-1])).indices
-    return torch.zeros_like(tickets, dtype=torch.bool).scatter_(-1, winners, True) & allowed

@@ -1,4 +1,4 @@
-"""What may be seen at all: real tokens, and no future ones when decoding. The one place that decides it."""
+"""Which pairs are visible at all: real tokens, without the future if causal. No other module decides this."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,24 @@ from sparselib.checks import Lengths, checked_lengths
 def real_positions(
     batch: int, positions: int, lengths: Lengths = None, device: torch.device | str | None = None
 ) -> Tensor:
-    """``Bool[B, N]``, True where a token is real; everywhere if `lengths` is None.
+    """Return ``Bool[B, N]``, True where a token is real.
 
-    Raises ``ValueError`` unless `lengths` holds `batch` integers from 0 to `positions`.
+    Parameters
+    ----------
+    batch, positions : int
+        B sentences, padded to N tokens.
+    lengths : integers ``[B]``, optional
+        Real tokens of each sentence; by default every token is real.
+    device : torch.device or str, optional
+        Where the result lies.
 
+    Raises
+    ------
+    ValueError
+        If `lengths` are not `batch` integers from 0 to `positions`.
+
+    Examples
+    --------
     >>> real_positions(2, 3, [1, 3]).int().tolist()
     [[1, 0, 0], [1, 1, 1]]
     """
@@ -20,9 +34,9 @@ def real_positions(
         return torch.ones(batch, positions, dtype=torch.bool, device=device)
     lengths = checked_lengths(lengths).to(device)
     if len(lengths) != batch:
-        raise ValueError(f"lengths must hold one for each of {batch} sentences, got {len(lengths)}")
+        raise ValueError(f"`lengths` must hold one length for each of {batch} sentences, got {len(lengths)}")
     if not torch.compiler.is_compiling() and lengths.max() > positions:
-        raise ValueError(f"lengths must be at most {positions}, the padded length; got {int(lengths.max())}")
+        raise ValueError(f"`lengths` must be at most {positions}, the padded length, got {int(lengths.max())}")
     return torch.arange(positions, device=device) < lengths[:, None]
 
 
@@ -34,17 +48,58 @@ def visible_pairs(
     causal: bool = False,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """``Bool[B, 1, Q, K]``: both tokens real and, if `causal`, the key not after the query.
+    """Return ``Bool[B, 1, Q, K]``, True where both tokens are real and, if `causal`, the key is not after the query.
 
-    Raises ``ValueError`` for lengths outside 0 to n, and when `lengths` or `causal` is asked of unequal numbers of queries
-    and keys: both describe one sentence that attends to itself.
+    Parameters
+    ----------
+    batch, queries, keys : int
+        The sizes B, Q and K.
+    lengths, device
+        As in :func:`real_positions`.
+    causal : bool
+        Whether later keys are hidden.
 
+    Raises
+    ------
+    ValueError
+        If lengths are outside 0 to n, or Q and K differ although `lengths` or `causal` describe one sentence.
+
+    Examples
+    --------
     >>> visible_pairs(1, 3, 3, [2], causal=True)[0, 0].int().tolist()
     [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
     """
     if queries != keys and (causal or lengths is not None):
-        raise ValueError(f"lengths and causal need as many queries as keys, got {queries} and {keys}")
+        raise ValueError(f"`lengths` and `causal` need as many queries as keys, got {queries} and {keys}")
     real_queries = real_positions(batch, queries, lengths, device)
     real_keys = real_positions(batch, keys, lengths, device)
     visible = (real_queries[:, :, None] & real_keys[:, None, :])[:, None]
     return visible.tril() if causal else visible
+
+
+def causal_and_lengths(visible: Tensor | None) -> tuple[bool, Tensor | None]:
+    """Return the `causal` and ``lengths [B]`` that describe a mask ``Bool[B, 1, n, n]``; rows of padding are ignored.
+
+    Raise ``ValueError`` for other masks, such as padding on the left or a cache of earlier keys.
+
+    >>> causal_and_lengths(visible_pairs(2, 3, 3, [3, 2], causal=True))
+    (True, tensor([3, 2]))
+    """
+    if visible is None:
+        return False, None
+    queries, keys = visible.shape[-2:]
+    if queries != keys or visible.shape[1] != 1:
+        raise ValueError(
+            f"`mask` must be [B, 1, n, n] for block-sparse attention, got {tuple(visible.shape)}: it needs as many queries "
+            "as keys, and one mask for all heads"
+        )
+    lengths = visible.any(dim=2).sum(-1).flatten()  # keys that are visible to some query
+    real = torch.arange(keys, device=visible.device) < lengths[:, None]  # [B, n]
+    hidden_query, real_key = ~real[:, None, :, None], real[:, None, None, :]
+    for causal, expected in ((False, real_key), (True, real_key & torch.ones_like(visible[:1]).tril())):
+        if ((visible == expected) | hidden_query).all():
+            return causal, None if real.all() else lengths
+    raise ValueError(
+        "`mask` must hide only padding on the right and later keys for block-sparse attention, got another mask; "
+        "pad on the right"
+    )

@@ -1,9 +1,9 @@
-"""Predictors of attention graphs: which pairs get weight, told from (projected) queries and keys.
+"""Predictors of attention graphs: the pairs that get nonzero weight, from (projected) queries and keys.
 
-Each is a small frozen dataclass with ``predict(q, k, *, lengths=None, causal=False) -> Bool[B, H, Q, K]``,
-never True for a padded or a future pair. Where an edge means "together in some bucket" (Eq. 6), it also has
-``assign(q, k, lengths=None) -> (Bool[B, H, Q, C], Bool[B, H, K, C])``. Window and global tokens are added
-elsewhere (``sparselib.masks.combine.combine``). Predictors of blocks take the vectors of chunks and return lists of blocks.
+Each is a small frozen dataclass with ``predict(q, k, *, lengths=None, causal=False) -> Bool[B, H, Q, K]``, which is never True
+for a padded or a future pair. If an edge means a shared bucket (Eq. 6), there is also
+``assign(q, k, lengths=None) -> (Bool[B, H, Q, C], Bool[B, H, K, C])``. :func:`sparselib.masks.combine` adds window and global
+tokens. Block predictors (:mod:`sparselib.blocks`) take chunk vectors and return lists of blocks.
 """
 
 from sparselib.predictors.buckets import Bucketed, share_a_bucket
@@ -40,7 +40,7 @@ __all__ = [
     "squared_distances",
 ]
 
-#: Those that are made of numbers and names alone, beside what they declare to need: what a grid may name.
+#: Predictors that a grid may name: besides the seed and centroids in their needs, their arguments are numbers and strings.
 PREDICTORS: dict[str, type[Predictor]] = {
     cls.__name__: cls
     for cls in (BigBird, Clustering, Distance, Hashing, Longformer, Nothing, Quantization, Routing, TopK)

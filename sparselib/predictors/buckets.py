@@ -1,4 +1,4 @@
-"""The rule behind quantization, clustering, routing and hashing: an edge is a shared bucket (Eq. 6)."""
+"""The rule of quantization, clustering, routing and hashing: an edge is a shared bucket (Eq. 6)."""
 
 from abc import ABC, abstractmethod
 
@@ -10,8 +10,10 @@ from sparselib.masks.visible import visible_pairs
 
 
 class Bucketed(ABC):
-    """A predictor that puts each query and key in some buckets; subclasses say in which.
+    """A predictor that assigns queries and keys to buckets; subclasses implement :meth:`assign`.
 
+    Examples
+    --------
     >>> class BySign(Bucketed):
     ...     def assign(self, q, k, lengths=None):
     ...         return tuple(torch.cat([x < 0, x >= 0], dim=-1) for x in (q, k))
@@ -24,31 +26,52 @@ class Bucketed(ABC):
 
     @abstractmethod
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """Buckets of the queries ``Bool[B, H, Q, C]`` and of the keys ``Bool[B, H, K, C]``, none for padding.
+        """Assign queries and keys to C buckets.
 
-        q, k: ``[B, H, N, R]``, projected. Raises ``ValueError`` for malformed inputs or lengths.
+        Parameters
+        ----------
+        q, k : Tensor ``[B, H, Q, R]``, ``[B, H, K, R]``
+            Projected queries and keys.
+        lengths : integers ``[B]``, optional
+            Real tokens of each sentence.
+
+        Returns
+        -------
+        query_buckets, key_buckets : Bool Tensor ``[B, H, Q, C]``, ``[B, H, K, C]``
+            Padding is in no bucket.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit, real values are NaN or infinite, or lengths are outside 0 to n.
         """
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``Bool[B, H, Q, K]``: visible pairs that share a bucket. Raises ``ValueError`` as `assign` does."""
+        """Return the visible pairs that share a bucket, ``Bool[B, H, Q, K]``; see :meth:`Predictor.predict`."""
         query_buckets, key_buckets = self.assign(q, k, lengths)
         visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
         return share_a_bucket(query_buckets, key_buckets) & visible
 
 
 def share_a_bucket(query_buckets: Tensor, key_buckets: Tensor) -> Tensor:
-    """Eq. 6: ``Bool[B, H, Q, C]``, ``Bool[B, H, K, C]`` -> ``Bool[B, H, Q, K]``.
+    """Return the pairs ``Bool[B, H, Q, K]`` of queries and keys that share a bucket (Eq. 6).
 
+    Parameters
+    ----------
+    query_buckets, key_buckets : Bool Tensor ``[B, H, Q, C]``, ``[B, H, K, C]``
+
+    Examples
+    --------
     >>> queries = torch.tensor([[True, False], [False, True]]).view(1, 1, 2, 2)
     >>> share_a_bucket(queries, queries.flip(2))[0, 0].int()
     tensor([[0, 1],
             [1, 0]], dtype=torch.int32)
     """
-    # The product counts the shared buckets: exact in float32, and only zero or not matters.
+    # The product counts shared buckets. Only zero or not matters, and float32 counts exactly.
     return (query_buckets.float() @ key_buckets.float().mT).bool()
 
 
 def membership(ids: Tensor, count: int, real: Tensor) -> Tensor:
-    """Bucket ids ``[B, H, N, M]`` in 0..count-1 -> ``Bool[B, H, N, count]``, all False where `real` is."""
+    """Convert bucket numbers ``[B, H, N, M]`` in 0..count-1 to ``Bool[B, H, N, count]``, all False where `real` is False."""
     buckets = torch.zeros(*ids.shape[:-1], count, dtype=torch.bool, device=ids.device)
     return buckets.scatter_(-1, ids, real.expand(ids.shape))

@@ -1,4 +1,4 @@
-"""Distance-based pairing (Sparsefinder §4.3): an edge where query and key are near each other."""
+"""Distance-based pairing (Sparsefinder §4.3): an edge joins a query and a key that are near each other."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,21 +11,32 @@ from sparselib.masks.visible import visible_pairs
 from sparselib.predictors.inputs import checked_inputs
 from sparselib.predictors.protocol import Needs
 
-_POWER = {"sq_euclidean": 1, "euclidean": 2}  # threshold ** power is the limit on the squared distance
+_POWER = {"sq_euclidean": 1, "euclidean": 2}  # threshold ** power limits the squared distance
 
 
 @dataclass(frozen=True)
 class Distance:
-    """Pairs at most `threshold` apart.
+    """Pairs of queries and keys that are at most a threshold apart.
 
-    The paper writes ||q' - k'|| <= t. The reference code compares *squared* distances, with a strict <, over
-    the grid of t that the paper prints; so the metric defaults to "sq_euclidean", "euclidean" is
-    the paper's formula, and both take the paper's <=.
+    Parameters
+    ----------
+    threshold : float or Tensor ``[H]``
+        At least 0, for all heads or one per head.
+    metric : str
+        ``"sq_euclidean"`` compares squared distances, ``"euclidean"`` plain ones.
 
-    A threshold is a number, or a Tensor ``[H]`` with one for each head.
+    Raises
+    ------
+    ValueError
+        If a threshold is negative, thresholds are not ``[H]``, or the metric is unknown.
 
-    Raises ``ValueError`` if a threshold < 0, thresholds are not ``[H]``, or the metric is unknown.
+    Notes
+    -----
+    The paper writes ||q' - k'|| <= t. The reference code compares *squared* distances, with a strict <, over the grid of t that
+    the paper prints. Here both metrics use <=, and the default is the reference code's.
 
+    Examples
+    --------
     >>> x = torch.tensor([0.0, 1.0, 3.0]).view(1, 1, 3, 1)
     >>> Distance(threshold=1.0).predict(x, x)[0, 0].int()
     tensor([[1, 1, 0],
@@ -47,13 +58,16 @@ class Distance:
 
     @property
     def squared_limit(self) -> float | Tensor:
-        """The largest squared distance of an edge, or ``[H]``."""
+        """The largest squared distance of an edge: a number, or ``[H]``."""
         return self.threshold ** _POWER[self.metric]
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, K]``.
+        """Return the visible pairs within the threshold, ``Bool[B, H, Q, K]``; see :meth:`Predictor.predict`.
 
-        Raises ``ValueError`` for malformed inputs or lengths.
+        Raises
+        ------
+        ValueError
+            If inputs or lengths are malformed, or there is not one threshold for each head.
         """
         queries, keys = checked_inputs(q, k, lengths)
         limit = self.squared_limit
@@ -66,16 +80,22 @@ class Distance:
 
 
 def squared_distances(q: Tensor, k: Tensor) -> Tensor:
-    """||q_i - k_j||² for all pairs, never negative: ``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``[B, H, Q, K]``.
+    """Return ||q_i - k_j||² for all pairs, ``[B, H, Q, K]``, never negative.
 
+    Parameters
+    ----------
+    q, k : Tensor ``[B, H, Q, R]``, ``[B, H, K, R]``
+
+    Examples
+    --------
     >>> x = torch.tensor([0.0, 1.0, 3.0]).view(1, 1, 3, 1)
     >>> squared_distances(x, x)[0, 0]
     tensor([[0., 1., 9.],
             [1., 0., 4.],
             [9., 4., 0.]])
     """
-    # |q|² - 2 q.k + |k|² as one product of longer vectors: six times faster than subtracting, at R = 4.
-    # Cancellation leaves an error of about 1e-7 (|q|² + |k|²) in float32; the clamp keeps it at 0 or more.
+    # |q|² - 2 q.k + |k|² as one product of longer vectors is six times faster than subtracting, at R = 4.
+    # Cancellation leaves an error of about 1e-7 (|q|² + |k|²) in float32; the clamp keeps distances at 0 or more.
     q_norm, k_norm = (x.square().sum(-1, keepdim=True) for x in (q, k))
     left = torch.cat([-2 * q, q_norm, torch.ones_like(q_norm)], dim=-1)
     right = torch.cat([k, torch.ones_like(k_norm), k_norm], dim=-1)

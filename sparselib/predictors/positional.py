@@ -1,4 +1,4 @@
-"""Position patterns with the interface of a predictor: baselines that never look at queries and keys."""
+"""Position patterns as predictors: baselines that ignore queries and keys."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,8 +15,10 @@ from sparselib.predictors.protocol import Needs
 
 
 class Positional(ABC):
-    """A predictor that depends on positions and lengths only; subclasses say which pattern it is.
+    """A predictor that depends on positions and lengths only; subclasses implement :meth:`pattern`.
 
+    Examples
+    --------
     >>> class EveryOther(Positional):
     ...     def pattern(self, lengths, heads):
     ...         return masks.dilated(3, 2)
@@ -32,15 +34,20 @@ class Positional(ABC):
 
     @abstractmethod
     def pattern(self, lengths: Tensor, heads: int) -> masks.Pattern:
-        """The pattern for a batch of sentences of these real lengths ``[B]``."""
+        """Return the pattern of a batch of sentences with real lengths ``[B]``."""
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, N, R]`` twice -> ``Bool[B, H, N, N]``.
+        """Return the pattern's visible pairs, ``Bool[B, H, N, N]``; see :meth:`Predictor.predict`.
 
-        Raises ``ValueError`` for malformed inputs or lengths, and for unequal numbers of queries and keys.
+        Raises
+        ------
+        ValueError
+            If inputs or lengths are malformed, or q and k differ in shape.
         """
         if q.shape != k.shape:
-            raise ValueError(f"patterns need q and k of one shape, got {q.shape} and {k.shape}")
+            raise ValueError(
+                f"`q` and `k` must have one shape for a pattern, got {tuple(q.shape)} and {tuple(k.shape)}"
+            )
         tokens, _ = checked_inputs(q, k, lengths)
         batch, heads, positions, _ = q.shape
         real_lengths = tokens.real.sum(dim=(1, 2, 3))
@@ -50,8 +57,10 @@ class Positional(ABC):
 
 @dataclass(frozen=True)
 class Nothing(Positional):
-    """No edge at all: what remains of the window baseline before window and global tokens are added.
+    """No edge at all: the window baseline before window and global tokens are added.
 
+    Examples
+    --------
     >>> x = torch.zeros(1, 1, 4, 8)
     >>> Nothing().predict(x, x).any()
     tensor(False)
@@ -63,11 +72,22 @@ class Nothing(Positional):
 
 @dataclass(frozen=True)
 class Longformer(Positional):
-    """``masks.longformer`` with `global_count` random global tokens per sentence.
+    """The diagonal and random global tokens, as in :func:`sparselib.masks.longformer`.
 
-    Every call draws anew from `seed`: give each layer and batch its own seed, or they share their draws.
-    Raises ``ValueError`` if global_count < 0.
+    Parameters
+    ----------
+    global_count : int
+        Random global tokens per sentence, at least 0.
+    seed : int
+        Every call draws anew from it, so give each layer and batch its own seed.
 
+    Raises
+    ------
+    ValueError
+        If `global_count` is negative.
+
+    Examples
+    --------
     >>> x = torch.zeros(1, 1, 6, 8)
     >>> Longformer(global_count=1, seed=0).predict(x, x).sum()
     tensor(16)
@@ -87,12 +107,26 @@ class Longformer(Positional):
 
 @dataclass(frozen=True)
 class BigBird(Positional):
-    """``masks.bigbird`` with `random_keys` random keys per row and head; seeds as in `Longformer`.
+    """Window, global and random keys, as in :func:`sparselib.masks.bigbird`.
 
-    Raises ``ValueError`` if random_keys < 0 or the scope is unknown.
+    Parameters
+    ----------
+    random_keys : int
+        Random keys per row and head, at least 0.
+    seed : int
+        As in :class:`Longformer`.
+    random_scope : str
+        ``"uniform"`` or ``"official_plan"``, the columns that random keys are drawn from.
 
+    Raises
+    ------
+    ValueError
+        If `random_keys` is negative or the scope is unknown.
+
+    Examples
+    --------
     >>> x = torch.zeros(1, 1, 9, 8)
-    >>> BigBird(random_keys=2, seed=0).predict(x, x)[0, 0].sum(-1).max()  # the first and the last token see everything
+    >>> BigBird(random_keys=2, seed=0).predict(x, x)[0, 0].sum(-1).max()  # the first and the last token attend to all
     tensor(9)
     """
 

@@ -1,4 +1,4 @@
-"""What every predictor of attention graphs offers, and what it declares to need."""
+"""The interface of predictors of attention graphs, and the needs that they declare."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -10,8 +10,21 @@ from sparselib.checks import Lengths
 
 @dataclass(frozen=True)
 class Needs:
-    """What a predictor looks at beside the query and the key of a pair, and what it has to be made with.
+    """What a predictor needs besides a pair's query and key.
 
+    Parameters
+    ----------
+    prefix : bool
+        It ranks, routes or draws over the whole sequence, so decoding must keep the queries of the whole prefix.
+    positions : bool
+        It depends on positions and lengths alone, and ignores queries and keys.
+    seed : bool
+        It draws at random from its argument `seed`; give each layer and batch its own.
+    centroids : str, optional
+        The clustering that fits its argument `centroids`: ``"kmeans"`` or ``"routing"``.
+
+    Examples
+    --------
     >>> from sparselib.predictors import Clustering, Quantization
     >>> Clustering.needs
     Needs(prefix=False, positions=False, seed=False, centroids='kmeans')
@@ -19,19 +32,17 @@ class Needs:
     True
     """
 
-    #: More of the sequence: it ranks, routes or draws over all of it. When decoding, it needs the queries of the whole prefix.
     prefix: bool = False
-    #: Positions and lengths alone; it never looks at queries and keys.
     positions: bool = False
-    #: It draws at random, from an argument `seed`: give each layer and batch its own.
     seed: bool = False
-    #: It has an argument `centroids`, fitted by this kind of clustering: ``"kmeans"`` or ``"routing"``.
     centroids: str | None = None
 
 
 class Predictor(Protocol):
-    """A small frozen dataclass of hyper-parameters and fitted tensors.
+    """A predictor of attention graphs: a small frozen dataclass of hyper-parameters and fitted tensors.
 
+    Examples
+    --------
     >>> class Nearer:
     ...     needs = Needs()
     ...     def predict(self, q, k, *, lengths=None, causal=False):
@@ -45,9 +56,22 @@ class Predictor(Protocol):
     needs: ClassVar[Needs]
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """Which pairs are predicted to have a weight: ``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, K]``.
+        """Return the pairs ``Bool[B, H, Q, K]`` that are predicted to have nonzero weight.
 
-        Never True for a padded or a future pair. Window and global tokens are united with it elsewhere
-        (:func:`sparselib.masks.combine`).
+        Padded and future pairs are never True. :func:`sparselib.masks.combine` adds window and global tokens.
+
+        Parameters
+        ----------
+        q, k : Tensor ``[B, H, Q, R]``, ``[B, H, K, R]``
+            Queries and keys, projected if the predictor was fitted to projections.
+        lengths : integers ``[B]``, optional
+            Real tokens of each sentence; by default every token is real.
+        causal : bool
+            Whether later keys are hidden.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit, real values are NaN or infinite, or lengths are outside 0 to n.
         """
         ...

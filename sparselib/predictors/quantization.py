@@ -1,4 +1,4 @@
-"""Buckets through quantization (Sparsefinder §4.4), with the fixed-size bins that the paper reports."""
+"""Buckets by quantization (Sparsefinder §4.4), with the fixed-size bins of the paper's results."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,15 +14,25 @@ from sparselib.predictors.protocol import Needs
 
 @dataclass(frozen=True)
 class Quantization(Bucketed):
-    """`bins` bins per dimension, filled in order of value with ceil(n / bins) tokens each.
+    """Equally full bins of each dimension's values.
 
-    n is the real length; a short sentence fills fewer bins. Queries and keys are ranked separately, per
-    sentence, head and dimension; equal values keep their order in the sentence. An edge needs the same bin in
-    any one dimension: bins * R buckets in all. Ranks look at the whole sentence, so in a causal decoder a
-    token's bin depends on future tokens.
+    Queries and keys are ranked separately, per sentence, head and dimension; equal values keep their order in the sentence.
+    Bins are filled in order of value with ceil(n / bins) tokens each, n the real length, so a short sentence fills fewer bins.
+    An edge needs the same bin in any one dimension. Ranks depend on the whole sentence, so in a causal decoder a token's bin
+    depends on later tokens.
 
-    Raises ``ValueError`` if bins < 1.
+    Parameters
+    ----------
+    bins : int
+        Bins per dimension, at least 1.
 
+    Raises
+    ------
+    ValueError
+        If `bins` is below 1.
+
+    Examples
+    --------
     >>> x = torch.tensor([3.0, 1.0, 2.0, 4.0]).view(1, 1, 4, 1)
     >>> Quantization(bins=2).predict(x, x)[0, 0].int()
     tensor([[1, 0, 0, 1],
@@ -39,7 +49,7 @@ class Quantization(Bucketed):
         at_least("bins", self.bins, 1)
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, R * bins]``, ``Bool[B, H, K, R * bins]``."""
+        """Assign each token to R of the ``R * bins`` buckets, one per dimension; see :meth:`Bucketed.assign`."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
 
@@ -49,7 +59,7 @@ class Quantization(Bucketed):
         lengths = tokens.real.sum(dim=2, keepdim=True)  # [B, 1, 1, 1]
         size = ((lengths + self.bins - 1) // self.bins).clamp_min(1)
         rank = torch.arange(values.shape[-1], device=values.device)
-        bin_of_rank = (rank // size).clamp(max=self.bins - 1)  # only padding can rank past the last bin
+        bin_of_rank = (rank // size).clamp(max=self.bins - 1)  # only padding ranks past the last bin
         bins = torch.empty_like(order).scatter_(-1, order, bin_of_rank.expand_as(order)).mT  # [B, H, N, R]
         dimensions = values.shape[2]
         ids = bins + self.bins * torch.arange(dimensions, device=values.device)

@@ -1,4 +1,4 @@
-"""Routing Transformer (Roy et al. 2021) as Sparsefinder simulates it: each centroid picks its tokens."""
+"""Routing Transformer (Roy et al. 2021) as simulated by Sparsefinder: each centroid picks its tokens."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -12,20 +12,31 @@ from sparselib.predictors.buckets import Bucketed
 from sparselib.predictors.inputs import Tokens, check_centroids, check_points, checked_inputs, matching_centroids
 from sparselib.predictors.protocol import Needs
 
-_BATCH = 512  # points per update: one sentence of the papers' length
+_BATCH = 512  # points per update: one sentence of the paper's length
 
 
 @dataclass(frozen=True, eq=False)
 class Routing(Bucketed):
-    """Every centroid of `centroids` ``[H, C, R]`` takes its `width` best queries and `width` best keys.
+    """Tokens picked by each centroid: its best queries and its best keys.
 
-    Best means the largest dot product of centroid and normalised token, among the real tokens of the
-    sentence; equal scores keep their order in the sentence. ``width=None`` is ceil(n / C), n the real length
-    (Sparsefinder App. C.2). A token may be taken by several centroids or by none. ``membership="one"`` keeps
-    only the first of those that took it, as the reference code does by accident.
+    Best means the largest dot product of centroid and normalised token, among the sentence's real tokens; equal scores keep
+    their order in the sentence. Several centroids, or none, may pick a token.
 
-    Raises ``ValueError`` for malformed centroids, width < 1 or an unknown membership.
+    Parameters
+    ----------
+    centroids : Tensor ``[H, C, R]``
+    width : int, optional
+        Queries, and keys, per centroid, at least 1; by default ceil(n / C), n the real length (Sparsefinder App. C.2).
+    membership : str
+        ``"all"``, or ``"one"`` to keep only the first centroid that picked a token, as the reference code does by accident.
 
+    Raises
+    ------
+    ValueError
+        If centroids are not finite or not ``[H, C, R]``, `width` is below 1, or `membership` is unknown.
+
+    Examples
+    --------
     >>> x = torch.tensor([[1.0, 0.1], [0.9, 0.0], [0.0, 1.0], [0.1, 2.0]]).view(1, 1, 4, 2)
     >>> Routing(centroids=torch.eye(2).view(1, 2, 2)).predict(x, x)[0, 0].int()
     tensor([[1, 1, 0, 0],
@@ -47,7 +58,7 @@ class Routing(Bucketed):
             at_least("width", self.width, 1)
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """``[B, H, Q, R]``, ``[B, H, K, R]`` -> ``Bool[B, H, Q, C]``, ``Bool[B, H, K, C]``."""
+        """Assign each token to the C centroids that pick it; see :meth:`Bucketed.assign`."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
 
@@ -63,38 +74,55 @@ class Routing(Bucketed):
 
 
 def _first_largest(scores: Tensor, width: Tensor) -> Tensor:
-    """Where the `width` ``[B, 1, 1, 1]`` largest of `scores` ``[B, H, C, N]`` are, the first among equals.
+    """Return where the `width` ``[B, 1, 1, 1]`` largest of `scores` ``[B, H, C, N]`` are, the first among equals.
 
-    The same as a stable sort and a cut, in a third of the time.
+    This takes a third of the time of a stable sort.
     """
     best = scores.topk(max(1, int(width.max()))).values
     last = best.gather(-1, (width - 1).clamp_min(0).expand(*best.shape[:-1], 1))
-    above, level = scores > last, scores == last
+    above, tied = scores > last, scores == last
     room = width - above.sum(dim=-1, keepdim=True)
-    return above | (level & (level.cumsum(dim=-1) <= room))
+    return above | (tied & (tied.cumsum(dim=-1) <= room))
 
 
 def fit_routing_centroids(points: Tensor, clusters: int, seed: int, decay: float = 0.999) -> Tensor:
-    """Spherical k-means by moving average, for one epoch: ``[H, N, R]`` -> unit vectors ``[H, C, R]``.
+    """Fit unit centroids ``[H, C, R]`` by one epoch of spherical k-means with a moving average.
 
-    Centroids start at random points; each batch then moves every centroid by 1 - decay towards the mean
-    direction of the points nearest to it ("routing_trained" in the reference code). At the published decay they stay
-    close to where they start: that is the baseline.
+    Parameters
+    ----------
+    points : Tensor ``[H, N, R]``
+        Projected queries and keys of each head.
+    clusters : int
+        Number of centroids C, at least 1.
+    seed : int
+        Seed of the initial points and of the order of batches.
+    decay : float
+        Each batch moves a centroid by 1 - decay towards the mean direction of its nearest points; between 0 and 1.
 
-    Raises ``ValueError`` if there are fewer points than clusters, NaN or infinite ones, or decay is not in 0..1.
+    Raises
+    ------
+    ValueError
+        If there are fewer points than clusters, NaN or infinite ones, or `decay` is not between 0 and 1.
 
+    Notes
+    -----
+    This is "routing_trained" in the reference code. Centroids start at random points, and at the published decay they stay
+    close to them. That is the baseline.
+
+    Examples
+    --------
     >>> fit_routing_centroids(torch.randn(4, 100, 8), clusters=6, seed=0).shape
     torch.Size([4, 6, 8])
     """
     check_points(points, clusters)
     if not 0 <= decay <= 1:
-        raise ValueError(f"decay must be in 0..1, got {decay}")
+        raise ValueError(f"`decay` must be between 0 and 1, got {decay}")
     generator = torch.Generator().manual_seed(seed)
     directions = normalize(points.detach(), dim=-1)
     centroids = directions[:, torch.randperm(points.shape[1], generator=generator)[:clusters]]
     for batch in torch.randperm(points.shape[1], generator=generator).split(_BATCH):
-        seen = directions[:, batch]
-        nearest = one_hot((seen @ centroids.mT).argmax(-1), clusters).to(seen.dtype)  # [H, batch, C]
-        mean = normalize(nearest.mT @ seen, dim=-1)  # zero, and so without effect, where no point is nearest
+        drawn = directions[:, batch]
+        nearest = one_hot((drawn @ centroids.mT).argmax(-1), clusters).to(drawn.dtype)  # [H, batch, C]
+        mean = normalize(nearest.mT @ drawn, dim=-1)  # zero, which changes no direction, for a centroid without points
         centroids = normalize(decay * centroids + (1 - decay) * mean, dim=-1)
     return centroids

@@ -1,7 +1,7 @@
-"""Predictors that decide each query's row by itself, from what that query may see.
+"""Predictors that decide each query's row from that row alone.
 
-So they take any visible pairs (padding on either side), one step of incremental decoding and, where their rule has a meaning
-there, cross-attention: what a model needs that is trained under a predictor and decodes with it.
+So they work with any visible pairs (padding on either side), in incremental decoding and, where the rule is defined there, in
+cross-attention. A model that is trained under a predictor and decodes with it needs all three.
 """
 
 from abc import ABC, abstractmethod
@@ -17,12 +17,21 @@ from sparselib.predictors.protocol import Needs
 
 
 class Rows(NamedTuple):
-    """Queries with all the keys of their sentences: `q` ``[B, H, Q, D]``, `k` ``[B, H, K, D]``, `visible` ``Bool[B, 1, Q, K]``.
+    """Queries with all keys of their sentences. Sizes of 1 in `visible`, `at` and `of` broadcast.
 
-    `at` ``[B, 1, Q, 1]`` and `of` ``[B, 1, 1, K]`` are the positions of queries and keys among the real tokens of their
-    sentence; any of `visible`, `at` and `of` may have sizes of 1 that broadcast. `causal`: whether the rows are those of a
-    decoder, which a single row does not tell. `scores` ``[B, H, Q, K]`` are for models in which they are more than q.k.
+    Parameters
+    ----------
+    q, k : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``
+    visible : Bool Tensor ``[B, 1, Q, K]``
+    at, of : integer Tensor ``[B, 1, Q, 1]``, ``[B, 1, 1, K]``
+        Positions of queries and of keys among their sentence's real tokens.
+    causal : bool
+        Whether the rows are a decoder's, which `visible` does not show for a single row.
+    scores : Tensor ``[B, H, Q, K]``, optional
+        Scores of a model that computes more than q.k.
 
+    Examples
+    --------
     >>> visible = torch.ones(1, 1, 2, 2, dtype=torch.bool).tril()
     >>> q = k = torch.randn(1, 1, 2, 4)
     >>> rows = Rows(q, k, visible, at=torch.tensor([[0], [1]]), of=torch.tensor([[0, 1]]), causal=True)
@@ -41,8 +50,12 @@ class Rows(NamedTuple):
 
 
 class RowWise(ABC):
-    """A predictor that implements `pairs`; `cross` says whether queries may come from another sentence than keys.
+    """A predictor of single rows; subclasses implement :meth:`pairs`.
 
+    The attribute `cross` is True if queries and keys may belong to different sentences.
+
+    Examples
+    --------
     >>> class Before(RowWise):
     ...     def pairs(self, rows):
     ...         return (rows.at - rows.of == 1) & rows.visible
@@ -59,19 +72,24 @@ class RowWise(ABC):
 
     @abstractmethod
     def pairs(self, rows: Rows) -> Tensor:
-        """The predicted pairs, `Bool` that broadcasts to ``[B, H, Q, K]``, none of them invisible."""
+        """Return the predicted visible pairs, a Bool Tensor that broadcasts to ``[B, H, Q, K]``."""
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, Q, D]``, ``[B, H, K, D]`` -> ``Bool[B, H, Q, K]``.
+        """Return the predicted pairs of a whole sequence, ``Bool[B, H, Q, K]``; see :meth:`Predictor.predict`.
 
-        Raises ``ValueError`` for malformed inputs or lengths, and for unequal numbers of queries and keys unless `cross`.
+        Raises
+        ------
+        ValueError
+            If inputs or lengths are malformed, or Q and K differ although `cross` is False.
         """
         queries, keys = checked_inputs(q, k, lengths)
         if not self.cross and q.shape[2] != k.shape[2]:
             raise ValueError(
-                f"{type(self).__name__} is for self-attention, got {q.shape[2]} queries, {k.shape[2]} keys"
+                f"`q` must have as many queries as keys for {type(self).__name__}, which is for self-attention, "
+                f"got {q.shape[2]} queries and {k.shape[2]} keys"
             )
         visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
-        at = torch.arange(q.shape[2], device=q.device)[None, None, :, None]
-        of = torch.arange(k.shape[2], device=q.device)[None, None, None]
-        return self.pairs(Rows(queries.vectors, keys.vectors, visible, at, of, causal)).expand(*q.shape[:3], k.shape[2])
+        query_positions = torch.arange(q.shape[2], device=q.device)[None, None, :, None]
+        key_positions = torch.arange(k.shape[2], device=q.device)[None, None, None]
+        rows = Rows(queries.vectors, keys.vectors, visible, query_positions, key_positions, causal)
+        return self.pairs(rows).expand(*q.shape[:3], k.shape[2])

@@ -14,11 +14,21 @@ from sparselib.predictors.rows import Rows, RowWise
 class TopK(RowWise):
     """The `k` visible keys with the largest scores q.k per query, and all that tie with the k-th.
 
-    Padding and future are masked before selecting, and a query that sees k keys or fewer keeps them all. Works on
-    raw queries and keys; the scale of the scores does not matter. For cross-attention too.
+    Padding and future are masked first, and a query with at most k visible keys keeps them all. Queries and keys need no
+    projection, and the scale of scores does not matter. Cross-attention is possible.
 
-    Raises ``ValueError`` if k < 1.
+    Parameters
+    ----------
+    k : int
+        At least 1.
 
+    Raises
+    ------
+    ValueError
+        If `k` is below 1.
+
+    Examples
+    --------
     >>> q = torch.ones(1, 1, 1, 1)
     >>> k = torch.tensor([0.3, 0.9, 0.1, 0.9]).view(1, 1, 4, 1)
     >>> TopK(1).predict(q, k).int()  # ties are kept
@@ -36,8 +46,8 @@ class TopK(RowWise):
 
 
 def best_keys(rows: Rows, allowed: Tensor, count: int) -> Tensor:
-    """The `count` best of the `allowed` keys of each row, and all that tie with the last of them: ``Bool[B, H, Q, K]``."""
+    """Return each row's `count` best allowed keys, and all that tie with the last of them: ``Bool[B, H, Q, K]``."""
     scores = rows.q @ rows.k.mT if rows.scores is None else rows.scores.clone()
     scores.masked_fill_(~allowed, -torch.inf)
     last = scores.topk(min(count, scores.shape[-1])).values[..., -1:]
-    return (scores >= last) & allowed  # where fewer than count are allowed, the last is -inf
+    return (scores >= last) & allowed  # `last` is -inf if fewer than `count` are allowed

@@ -39,7 +39,7 @@ def test_a_byte_order_mark_is_no_part_of_a_word(tmp_path):
     [
         (WORDS.encode("utf-16"), "not UTF-8"),
         (WORDS.encode("utf-16-le"), "NUL|not UTF-8"),
-        (b"a word\nanother\0word\n", "line 2: holds a NUL byte"),
+        (b"a word\nanother\0word\n", "line 2: contains a NUL byte"),
         (WORDS.encode("latin-1"), "not UTF-8"),
     ],
     ids=["utf-16", "utf-16-le", "nul", "latin-1"],
@@ -79,7 +79,7 @@ def test_a_truncated_model_is_named(model, keep):
 def test_a_model_of_another_configuration_is_refused(model, change, named):
     settings = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps(settings | change))
-    with pytest.raises(ValueError, match=rf"its weights are not those of its configuration: .*{named}"):
+    with pytest.raises(ValueError, match=rf"weights do not match the configuration: .*{named}"):
         load_model(model)
 
 

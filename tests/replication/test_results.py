@@ -25,6 +25,7 @@ from replication.results import (
     spans_at_bits,
     spread,
 )
+from replication.settings import as_columns
 from sparselib.forms import FORMS
 
 MEASURES = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
@@ -32,7 +33,7 @@ MEASURES = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_spar
 
 def made_sweep():
     """Two seeds, methods, settings, windows, layers and heads; every measure another number in every row."""
-    points = product([0, 1], [0, 1], ["near", "window"], ["{}", '{"a": 1}'], [0, 3], [0, 1])
+    points = product([0, 1], [0, 1], ["near", "window"], ["", "top_k=1"], [0, 3], [0, 1])
     table = pd.DataFrame(points, columns=["seed", "layer", "method", "setting", "window", "head"])
     for number, measure in enumerate(MEASURES):
         table[measure] = [(row * (number + 3)) ** 2 % 97 / 97 for row in range(len(table))]
@@ -104,7 +105,7 @@ def test_read_sweep_reads_every_seed(tmp_path):
     sweep = made_sweep()
     (tmp_path / "sweep").mkdir()
     for seed, rows in sweep.groupby("seed"):
-        rows.to_parquet(tmp_path / "sweep" / f"seed{seed}.parquet", index=False)
+        as_columns(rows).to_parquet(tmp_path / "sweep" / f"seed{seed}.parquet", index=False)
     order = ["seed", "layer", "method", "setting", "window", "head"]
     found, expected = (table.sort_values(order).reset_index(drop=True) for table in (read_sweep(tmp_path), sweep))
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
@@ -113,7 +114,9 @@ def test_read_sweep_reads_every_seed(tmp_path):
 def test_read_replaced_puts_one_seed_below_the_other(tmp_path):
     (tmp_path / "replaced").mkdir()
     for number in (2, 0, 1):
-        pd.DataFrame({"number": [number] * 2}).to_csv(tmp_path / "replaced" / f"seed{number}.csv", index=False)
+        pd.DataFrame({"method": "near", "number": [number] * 2}).to_csv(
+            tmp_path / "replaced" / f"seed{number}.csv", index=False
+        )
     table = read_replaced(tmp_path)
     assert table["number"].tolist() == [0, 0, 1, 1, 2, 2]
     assert table.index.tolist() == [*range(6)]
@@ -225,6 +228,7 @@ def test_forms_are_named_as_the_predictors_are():
 
 
 def test_reading_tables_and_the_command_line_do_not_wait_for_torch_or_scipy():
-    modules = ", ".join(f"replication.{name}" for name in ("stages", "claims", "paths", "plots", "results", "storage"))
+    names = ("stages", "claims", "files.paths", "files.storage", "plots", "results")
+    modules = ", ".join(f"replication.{name}" for name in names)
     script = f"import sys, {modules}; assert not sys.modules.keys() & {{'torch', 'scipy', 'seaborn'}}"
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,103 +1,112 @@
 """Training with a learning rate that is far too large stops in one line; no table holds what is no number."""
 
+import shutil
 from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import run
+from command_line import assert_one_line, configure, run, succeed
 
+from profiles import FORMS, MASKED_LM, PATTERNS, TRANSLATION
 from replication.files.storage import write_table
 from replication.training import check_loss
 
-SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-STEPS = {
-    "mask_probability": 0.3,
-    "max_steps": 30,
-    "per_device_train_batch_size": 4,
-    "logging_steps": 30,
-    "save_steps": 30,
+CHARACTERS, PAIR, SENTENCES = "patterns/text/toy", "translation/fr-en", "forms/sentences/fr-en"
+
+
+def masked_lm(rate):
+    steps = {"max_steps": 30, "logging_steps": 30, "save_steps": 30, "learning_rate": rate}
+    return {"masked_lm": MASKED_LM | {"training": MASKED_LM["training"] | steps}}
+
+
+def characters(rate):
+    task = PATTERNS["text"]
+    recipe = task["recipe"] | {"steps": 30, "log_every": 30, "learning_rate": rate}
+    return {"patterns": {"text": task | {"recipe": recipe}}}
+
+
+def translator(rate):
+    training = TRANSLATION["training"] | {"max_update": 30, "log_interval": 5, "lr": rate}
+    return {"translation": TRANSLATION | {"training": training}}
+
+
+def forms(rate):
+    section = FORMS["sentences"]
+    training = section["training"] | {"max_update": 30, "log_interval": 5, "lr": rate}
+    return {"forms": {"sentences": section | {"training": training}}}
+
+
+STAGES = {
+    masked_lm: ("train-masked-lm", (), {}),
+    characters: ("train-characters", (CHARACTERS,), {"model": "dense", "seed": 0}),
+    translator: ("train-translation", (PAIR,), {}),
+    forms: ("train-forms", (SENTENCES,), {"cell": "full_seed0"}),
 }
-CHARACTERS = {"architecture": "transformer_xl", "memory_length": 4, "layers": 1, "dimension": 8, "heads": 2, "inner": 8}
-RECIPE = {"steps": 30, "length": 8, "warmup_steps": 1, "clip_norm": 1.0, "log_every": 30}
-TRANSFORMER = {
-    f"{side}_{key}": size
-    for side in ("encoder", "decoder")
-    for key, size in {"layers": 1, "embed_dim": 16, "ffn_embed_dim": 16, "attention_heads": 2}.items()
+KEYS = {
+    masked_lm: "masked_lm.training.learning_rate",
+    characters: "patterns.text.recipe.learning_rate",
+    translator: "translation.training.lr",
+    forms: "forms.sentences.training.lr",
 }
-FAIRSEQ = {"warmup_updates": 1, "max_tokens": 300, "max_update": 30, "dropout": 0.0, "log_interval": 5}
-CELL = {"name": "full_seed0", "form": "Full", "budget": None, "seed": 0}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def texts(tmp_path_factory):
     """Text for every kind of training."""
-    at = tmp_path_factory.mktemp("divergence")
-    words = {"source": "grammar", "words": {"train": 900, "valid": 200, "test": 200}, "seed": 0}
-    done = [
-        run("corpus", source=words, split=["train", "valid"], output=at / "corpus"),
-        run("tokenize", corpus=at / "corpus/train.parquet", length=16, vocab_size=300, tokenizer=at / "tokenizer",
-            output=at / "tokens"),
-        run("characters", source=words, output=at / "text"),
-    ]  # fmt: skip
-    if find_spec("fairseq"):
-        pairs = {"source": "grammar", "sentences": {"train": 60, "valid": 6, "test": 6}, "seed": 0}
-        splits = {"split": ["train", "valid", "test"]}
-        done += [
-            run("parallel-corpus", source=pairs, **splits, language=["en", "de"], output=at / "pairs"),
-            run("binarize", corpus=at / "pairs", **{"from": "en", "to": "de"}, **splits, words="spaces", merges=20,
-                output=at / "data"),
-        ]  # fmt: skip
-    assert all(one.exit_code == 0 for one in done), [one.output for one in done]
-    return at
+    folder = tmp_path_factory.mktemp("divergence") / "run"
+    configure(folder, **{key: section for kind in STAGES for key, section in kind(1e-3).items()})
+    succeed(folder, "corpus", "masked_lm")
+    succeed(folder, "tokenize", "masked_lm")
+    succeed(folder, "characters", CHARACTERS)
+    for place in (PAIR, SENTENCES) if find_spec("fairseq") else ():
+        succeed(folder, "parallel-corpus", place)
+        succeed(folder, "binarize", place)
+    return folder
 
 
-def masked_lm(folder, rate, output):
-    given = {
-        "tokens": folder / "tokens/train.safetensors",
-        "tokenizer": folder / "tokenizer",
-        "model": SIZES,
-        "seed": 0,
-    }
-    return run(
-        "train-masked-lm", **given, training=STEPS | {"learning_rate": rate, "disable_tqdm": True}, output=output
-    )
+@pytest.fixture
+def folder(texts, tmp_path):
+    """A run with texts, and without models."""
+    return shutil.copytree(texts, tmp_path / "run")
 
 
-def characters(folder, rate, output):
-    given = {"text": folder / "text", "settings": CHARACTERS | {"dropout": 0.0}, "seed": 0}
-    rows = {"train": 2, "valid": 2, "test": 2}
-    return run("train-characters", **given, recipe=RECIPE | {"learning_rate": rate}, rows=rows, output=output)
-
-
-def translator(folder, rate, output):
-    pair = {"data": folder / "data", "from": "en", "to": "de", "architecture": TRANSFORMER}
-    return run("train-translation", **pair, training=FAIRSEQ | {"lr": rate}, seed=0, output=output)
-
-
-def forms(folder, rate, output):
-    pair = {"data": folder / "data", "from": "en", "to": "de", "architecture": TRANSFORMER}
-    return run("train-forms", **pair, training=FAIRSEQ | {"lr": rate}, cell=CELL, output=output)
-
-
-@pytest.mark.parametrize("rate", [float("inf"), 1e30], ids=str)
-@pytest.mark.parametrize("train", [masked_lm, characters, translator, forms], ids=lambda train: train.__name__)
-def test_training_that_diverges_stops_in_one_line_and_leaves_no_model(folder, tmp_path, train, rate):
-    if train in (translator, forms):
+def train(folder, kind, rate):
+    if kind in (translator, forms):
         pytest.importorskip("replication.translation.fairseq")
-    done = train(folder, rate, tmp_path)
+    configure(folder, **kind(rate))
+    command, places, options = STAGES[kind]
+    return run(folder, command, *places, **options)
+
+
+def assert_no_model(folder):
+    assert not list(folder.rglob("model.safetensors"))
+    assert not list(folder.rglob("training.json"))
+
+
+@pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)
+def test_training_that_diverges_stops_in_one_line_and_leaves_no_model(folder, kind):
+    done = train(folder, kind, 1e30)
     assert done.exit_code == 1, done.output
     assert isinstance(done.exception, SystemExit)
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert "training diverged" in line
-    assert f"at a learning rate of {rate:g}" in line
-    assert not list(tmp_path.rglob("model.safetensors"))
-    assert not list(tmp_path.rglob("training.json"))
+    # The progress bar of transformers has no end of line.
+    message = done.stderr.rstrip("\n").rpartition("error: ")[2]
+    assert message.startswith("training diverged: ")
+    assert message.endswith("at a learning rate of 1e+30")
+    assert "\n" not in message
+    assert "Traceback" not in done.output
+    assert_no_model(folder)
 
 
-@pytest.mark.parametrize("train", [masked_lm, characters], ids=lambda train: train.__name__)
-def test_the_same_training_at_a_sound_rate_ends_well(folder, tmp_path, train):
-    assert train(folder, 1e-3, tmp_path).exit_code == 0
+@pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)
+def test_an_infinite_rate_is_refused_by_its_key(folder, kind):
+    assert_one_line(train(folder, kind, float("inf")), f"{KEYS[kind]}: must be a finite number")
+    assert_no_model(folder)
+
+
+@pytest.mark.parametrize("kind", [masked_lm, characters], ids=lambda kind: kind.__name__)
+def test_the_same_training_at_a_sound_rate_ends_well(folder, kind):
+    assert train(folder, kind, 1e-3).exit_code == 0
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf"), -float("inf")])
@@ -111,7 +120,7 @@ def test_a_loss_that_is_no_number_is_named_with_its_step(loss):
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, None], ids=str)
 def test_a_table_has_no_cell_that_nobody_asked_for(tmp_path, wrong, suffix):
     table = pd.DataFrame({"name": ["a", "b"], "value": [1.0, wrong]})
-    with pytest.raises(ValueError, match=rf"t\{suffix}: column value of row 1 is "):
+    with pytest.raises(ValueError, match=rf"t\{suffix}: column value of row 1 must not be empty"):
         write_table(tmp_path / f"t{suffix}", table)
     assert list(tmp_path.iterdir()) == []
     write_table(tmp_path / f"t{suffix}", table, may_be_empty=["value"])

@@ -167,12 +167,12 @@ def test_gold_graph_of_half_precision_is_computed_in_float32(dtype):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda q, k, v: (q[:1], k, v), "q and k"),
-        (lambda q, k, v: (q[:, :2], k, v), "q and k"),
-        (lambda q, k, v: (q[..., :3], k, v), "q and k"),
-        (lambda q, k, v: (q, k, v[:, :, :4]), "k and v"),
-        (lambda q, k, v: (q, k, v[:, :2]), "k and v"),
-        (lambda q, k, v: (q, k, v, torch.ones(5, 5)), "mask"),
+        (lambda q, k, v: (q[:1], k, v), "`q` and `k`"),
+        (lambda q, k, v: (q[:, :2], k, v), "`q` and `k`"),
+        (lambda q, k, v: (q[..., :3], k, v), "`q` and `k`"),
+        (lambda q, k, v: (q, k, v[:, :, :4]), "`k` and `v`"),
+        (lambda q, k, v: (q, k, v[:, :2]), "`k` and `v`"),
+        (lambda q, k, v: (q, k, v, torch.ones(5, 5)), "`mask`"),
     ],
 )
 def test_errors_name_the_argument(change, named):

@@ -48,5 +48,5 @@ def test_a_perplexity_goes_in_negated():
 
 @pytest.mark.parametrize(("x", "y"), [([1], [1, 2]), ([[1]], [[1]]), ([np.nan], [1]), ([1], [np.inf])])
 def test_points_must_be_finite_and_paired(x, y):
-    with pytest.raises(ValueError, match="sparsity and score"):
+    with pytest.raises(ValueError, match="`sparsity` and `score`"):
         pareto_front(x, y)

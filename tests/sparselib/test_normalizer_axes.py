@@ -43,5 +43,5 @@ def test_entmax_of_one_alpha_knows_it(alpha):
     assert torch.equal(Entmax(alpha)(scores, dim=0), entmax(scores, alpha, dim=0))
     assert normalizers.alpha_of(Entmax(alpha)) == alpha
     assert Entmax(alpha) == Entmax(float(alpha))
-    with pytest.raises(ValueError, match="alpha must be at least 1"):
+    with pytest.raises(ValueError, match="`alpha` must be at least 1"):
         Entmax(0.5)

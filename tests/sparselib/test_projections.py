@@ -216,7 +216,7 @@ def test_the_bias_is_never_learned_and_nothing_needs_a_gradient():
 
 
 def test_an_unknown_loss_is_named():
-    with pytest.raises(ValueError, match="loss must be one of triplet, set; got 'hinge'"):
+    with pytest.raises(ValueError, match="`loss` must be one of triplet, set; got 'hinge'"):
         fit_projection([batch_of([3])], dimension=2, loss="hinge")
 
 
@@ -224,10 +224,10 @@ def test_one_epoch_reads_any_iterable_and_several_need_one_that_can_be_read_agai
     batches = [batch_of([6, 4]), batch_of([5], seed=1)]
     (once, _), (listed, _) = fit_projection(iter(batches), dimension=3), fit_projection(batches, dimension=3)
     assert torch.equal(once.weight, listed.weight)
-    with pytest.raises(ValueError, match="an iterator, which 2 epochs can't read again"):
+    with pytest.raises(ValueError, match="`batches` must be readable 2 times, got an iterator"):
         fit_projection(iter(batches), dimension=3, epochs=2)
 
 
 def test_no_batch_is_an_error():
-    with pytest.raises(ValueError, match="batches: there is none"):
+    with pytest.raises(ValueError, match="`batches` must hold at least one"):
         fit_projection([], dimension=3)

@@ -32,11 +32,12 @@ def sources(folder: str, installed: str) -> set[str]:
 
 
 def test_the_librarys_wheel_holds_the_library_and_the_kernels(library):
-    assert files_of(library) == sources("sparselib", "sparselib") | sources("kernels", "sparselib/kernels")
+    expected = sources("sparselib", "sparselib") | sources("kernels", "sparselib/kernels")
+    assert files_of(library) == expected | {"sparselib/py.typed"}
 
 
 def test_the_replications_wheel_holds_the_replication(checkout, tmp_path):
-    data = {"plots/print.mplstyle", "report/page.html", "stages/examples.txt"}
+    data = {"plots/print.mplstyle", "report/page.html"}
     expected = sources("replication", "replication") | {f"replication/{name}" for name in data}
     assert files_of(build_wheel(checkout / "replication", tmp_path)) == expected
 

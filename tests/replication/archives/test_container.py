@@ -41,14 +41,14 @@ def test_one_changed_byte_anywhere_is_found(archive):
         changed = bytearray(whole)
         changed[at] ^= 1 << random.Random(at).randrange(8)
         archive.write_bytes(changed)
-        with pytest.raises(FormatError, match=r"run\.zip: is no archive, or has changed"):
+        with pytest.raises(FormatError, match=r"run\.zip: is not an archive, or has changed"):
             opened(archive)
 
 
 @pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b + b"0", lambda b: b"", lambda b: b[:10]])
 def test_cut_and_lengthened_archives_are_refused(archive, change):
     archive.write_bytes(change(archive.read_bytes()))
-    with pytest.raises(FormatError, match="is no archive"):
+    with pytest.raises(FormatError, match="is not an archive"):
         opened(archive)
 
 

@@ -86,8 +86,8 @@ def test_a_caption_of_nothing_scores_nothing():
 
 @pytest.mark.parametrize(
     ("said", "references", "message"),
-    [([["a"]], [[["a"]], [["b"]]], "1 captions for 2 images"), ([["a"]], [[["a"]]], "two at least"),
-     ([["a"], ["b"]], [[["a"]], []], "image number 1 has no caption")],
+    [([["a"]], [[["a"]], [["b"]]], "got 1 for 2 images"), ([["a"]], [[["a"]]], "at least two"),
+     ([["a"], ["b"]], [[["a"]], []], "got none for image number 1")],
 )  # fmt: skip
 def test_what_cannot_be_scored_is_refused(said, references, message):
     with pytest.raises(ValueError, match=message):

@@ -4,9 +4,8 @@ import pytest
 import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
-from replication.captioning.batches import labels_batch, regions_batch
+from replication.captioning.batches import END, labels_batch, regions_batch
 from replication.captioning.model import build_model, settings_of
-from replication.captioning.vocabulary import END
 
 SIZES = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2,
          "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "dropout": 0.0, "init_std": 0.3}  # fmt: skip
@@ -80,15 +79,15 @@ def test_weights_come_from_the_seed():
 
 
 def test_features_of_another_width_are_refused_with_the_image():
-    with pytest.raises(ValueError, match="image 4: features of width 6, where 5 are expected"):
+    with pytest.raises(ValueError, match="image 4: features must have width 5, got 6"):
         regions_batch({4: torch.zeros(3, 6).numpy()}.get, [4], width=5, most=9)
-    with pytest.raises(ValueError, match="image 4: 10 regions, where the model has places for 9"):
+    with pytest.raises(ValueError, match="image 4: must have at most 9 regions, got 10"):
         regions_batch({4: torch.zeros(10, 5).numpy()}.get, [4], width=5, most=9)
 
 
 def test_settings_are_known():
     assert (settings_of({}), settings_of({"top_k": 4})) == (None, 4)
-    with pytest.raises(ValueError, match="window is unknown"):
+    with pytest.raises(ValueError, match="must have no key but top_k, got window"):
         settings_of({"window": 3})
-    with pytest.raises(ValueError, match="top_k: 0"):
+    with pytest.raises(ValueError, match="`top_k` must be at least 1"):
         model(top_k=0)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from replication.captioning.batches import Captions
+from replication.captioning.batches import Captions, Vocabulary
 from replication.captioning.evaluation import attended_regions, describe, measured
 from replication.captioning.model import build_model, load_model
 from replication.captioning.pictures import Picture
 from replication.captioning.training import CaptionTrainer, train
-from replication.captioning.vocabulary import Vocabulary
 
 #: An image is two regions; the first says which word comes first, the second which comes next.
 WORDS = ("ball", "box", "cat")

@@ -77,5 +77,5 @@ def test_a_split_does_not_depend_on_the_size_of_another():
 
 
 def test_a_split_without_images_is_refused():
-    with pytest.raises(ValueError, match="0 images of test"):
+    with pytest.raises(ValueError, match="got 0 for test"):
         scenes({"train": 2, "test": 0}, seed=0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication.captioning.vocabulary import END, UNKNOWN, Vocabulary
+from replication.captioning.batches import END, UNKNOWN, Vocabulary
 
 WORDS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=12)
 
@@ -30,5 +30,5 @@ def test_rare_words_are_unknown_and_frequent_ones_come_first():
 
 
 def test_an_empty_vocabulary_is_refused():
-    with pytest.raises(ValueError, match="vocabulary is empty: no word of the captions occurs 5 times"):
+    with pytest.raises(ValueError, match="must have a word that occurs at least 5 times"):
         Vocabulary.of([["a", "ball"]], least=5)

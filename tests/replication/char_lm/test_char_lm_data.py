@@ -50,13 +50,13 @@ def test_segments_continue_their_rows():
 
 def test_a_text_shorter_than_a_batch_of_segments_is_named():
     assert cut(torch.arange(13), rows=3, length=4).inputs.shape == (3, 4)
-    with pytest.raises(ValueError, match="12 characters is too short for 3 rows of segments of 4"):
+    with pytest.raises(ValueError, match="more than 12 characters for 3 rows of segments of 4, got 12"):
         cut(torch.arange(12), rows=3, length=4)
 
 
 @pytest.mark.parametrize(("rows", "length", "name"), [(0, 4, "rows"), (3, 0, "length")])
 def test_sizes_below_one_are_named(rows, length, name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1"):
+    with pytest.raises(ValueError, match=f"`{name}` must be at least 1"):
         cut(torch.arange(50), rows, length)
 
 

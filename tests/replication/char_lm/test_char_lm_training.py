@@ -104,7 +104,7 @@ def test_the_rate_warms_up_and_falls_to_nothing():
 
 @pytest.mark.parametrize("name", ["steps", "length", "log_every"])
 def test_recipes_out_of_range_are_named(name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1"):
+    with pytest.raises(ValueError, match=f"`{name}` must be at least 1"):
         Recipe(**(vars(RECIPE) | {name: 0}))
 
 

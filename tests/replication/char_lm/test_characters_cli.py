@@ -2,17 +2,18 @@
 
 import gzip
 import json
+import shutil
 
 import pandas as pd
 import pytest
 from characters import SIZES
-from typer.testing import CliRunner
+from command_line import assert_one_line, configure, run, succeed
 
 from replication.char_lm import training
 from replication.char_lm.corpus import SPLITS, read_corpus
 from replication.char_lm.models import load_model
-from replication.stages import app
 
+PLACE = "char_lm/toy"
 GRAMMAR = {"source": "grammar", "words": {"train": 300, "valid": 80, "test": 90}, "seed": 0}
 SPAN = {
     "architecture": "adaptive_span",
@@ -20,59 +21,73 @@ SPAN = {
     "ramp": 4,
     "span_penalty": 0.0,
     "initial_span": 0.5,
-} | SIZES
-XL = {"architecture": "transformer_xl", "memory_length": 8} | SIZES
+}
+XL = {"architecture": "transformer_xl", "memory_length": 8}
 RECIPE = {"steps": 6, "length": 8, "learning_rate": 0.01, "warmup_steps": 1, "clip_norm": 1.0, "log_every": 3}
 ROWS = {"train": 4, "valid": 2, "test": 2}
+MODELS = {
+    "block": XL | {"memory_length": 0},
+    "transformer-xl": XL,
+    "transformer-xl-top-k": XL | {"top_k": 3},
+    "adaptive-span": SPAN,
+    "adaptive-span-top-32": SPAN | {"top_k": 32},
+    "adaptive-span-top-8": SPAN | {"top_k": 3},
+}
+SECTION = {
+    "corpora": {"toy": GRAMMAR},
+    "rows": ROWS,
+    "recipe": RECIPE,
+    "seeds": [0],
+    "sizes": SIZES,
+    "models": MODELS,
+}
 
 
-def run(command: str, **options):
-    """Run a stage; dictionaries become JSON."""
-    arguments = [command]
-    for name, value in options.items():
-        arguments += [f"--{name}", json.dumps(value) if isinstance(value, dict) else str(value)]
-    return CliRunner().invoke(app, arguments)
+def train(folder, model="transformer-xl"):
+    return run(folder, "train-characters", PLACE, model=model, seed=0)
 
 
-def succeed(command: str, **options) -> None:
-    result = run(command, **options)
-    assert result.exit_code == 0, result.output
-
-
-def train(text, output, settings=XL, **changes):
-    return run(
-        "train-characters",
-        text=text,
-        output=output,
-        **({"settings": settings, "recipe": RECIPE, "rows": ROWS, "seed": 0} | changes),
-    )
-
-
-def assert_one_line(result, *named: str) -> None:
-    assert result.exit_code == 1
-    assert isinstance(result.exception, SystemExit), result.exception
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
-    for name in named:
-        assert name in result.stderr
+def corpus(source: dict) -> dict:
+    return SECTION | {"corpora": {"toy": source}}
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("characters")
-    succeed("characters", source=GRAMMAR, output=folder)
+def whole(tmp_path_factory):
+    """The folder in which every model has been trained and measured."""
+    folder = tmp_path_factory.mktemp("characters") / "run"
+    configure(folder, char_lm=SECTION)
+    succeed(folder, "characters", PLACE)
+    for model in MODELS:
+        succeed(folder, "train-characters", PLACE, model=model, seed=0)
+    for command in ("measure-characters", "character-baselines"):
+        succeed(folder, command, PLACE)
     return folder
 
 
-def test_the_embedded_corpus_is_written_as_text(text, tmp_path):
-    described = json.loads((text / "corpus.json").read_text())
+@pytest.fixture(scope="module")
+def toy(whole):
+    """The folder of the corpus and its models."""
+    return whole / "results/tiny" / PLACE
+
+
+@pytest.fixture
+def untrained(toy, tmp_path):
+    """A run that has its text, but no model."""
+    results = configure(tmp_path, char_lm=SECTION) / PLACE
+    shutil.copytree(toy / "text", results / "text")
+    return results
+
+
+def test_the_embedded_corpus_is_written_as_text(toy, tmp_path):
+    described = json.loads((toy / "text/corpus.json").read_text())
     assert described["source"] == GRAMMAR
     for name in SPLITS:
-        content = (text / f"{name}.txt").read_bytes()
+        content = (toy / f"text/{name}.txt").read_bytes()
         assert described["splits"][name] == {"characters": len(content), "origin": "embedded corpus"}
         assert len(content.split()) >= GRAMMAR["words"][name]
-    succeed("characters", source=GRAMMAR, output=tmp_path)
-    assert all((tmp_path / f"{name}.txt").read_bytes() == (text / f"{name}.txt").read_bytes() for name in SPLITS)
+    again = configure(tmp_path, char_lm=SECTION) / PLACE
+    succeed(tmp_path, "characters", PLACE)
+    assert all((again / f"text/{name}.txt").read_bytes() == (toy / f"text/{name}.txt").read_bytes() for name in SPLITS)
 
 
 def test_one_file_is_cut_as_enwik8_is(tmp_path):
@@ -105,6 +120,7 @@ def test_without_a_test_file_half_of_the_validation_file_is_the_test_and_this_is
 
 
 def write_folder(folder, **files):
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name.replace("_", ".")).write_bytes(content)
 
@@ -114,8 +130,8 @@ def write_folder(folder, **files):
     [
         ({}, "no train.txt"),
         ({"train_txt": b"text"}, "no valid.txt"),
-        ({"train_txt": b"", "valid_txt": b"text"}, "train split of (train.txt)"),
-        ({"train_txt": b"text", "valid_txt": b"t"}, "valid split of (first half of valid.txt)"),
+        ({"train_txt": b"", "valid_txt": b"text"}, "train split (train.txt)"),
+        ({"train_txt": b"text", "valid_txt": b"t"}, "valid split (first half of valid.txt)"),
         (
             {"train_txt": b"text", "valid_txt": b"t", "valid_txt_gz": gzip.compress(b"t")},
             "both valid.txt and valid.txt.gz",
@@ -125,43 +141,54 @@ def write_folder(folder, **files):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_files_that_are_missing_empty_or_damaged_are_named_in_one_line(tmp_path, files, named):
-    write_folder(tmp_path, **files)
-    assert_one_line(
-        run("characters", source={"source": "text", "path": str(tmp_path)}, output=tmp_path / "out"),
-        named,
-        str(tmp_path),
-    )
-    assert not (tmp_path / "out").exists()
+    write_folder(tmp_path / "files", **files)
+    results = configure(tmp_path, char_lm=corpus({"source": "text", "path": "files"}))
+    result = run(tmp_path, "characters", PLACE)
+    assert_one_line(result, named)
+    assert "files" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not results.exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ({"source": "hub"}, "got 'hub'"),
+        ({"source": "text"}, "'text' lacks a key"),
+        ({"source": "grammar", "seed": 0}, "lacks a key"),
+    ],
+)
+def test_sources_are_checked(source, said):
+    with pytest.raises(ValueError, match=said):
+        read_corpus(source)
 
 
 @pytest.mark.parametrize(
     ("source", "named"),
     [
-        ({"source": "hub"}, "'hub' is unknown"),
-        ({"source": "text"}, "'text' lacks a key"),
-        ({"source": "grammar", "seed": 0}, "lacks a key"),
+        ({"source": "hub"}, "char_lm.corpora.toy.source: "),
+        ({"source": "text"}, "char_lm.corpora.toy.path: missing key"),
+        ({"source": "grammar", "seed": 0}, "char_lm.corpora.toy.words: missing key"),
     ],
 )
-def test_sources_are_checked(tmp_path, source, named):
-    assert_one_line(run("characters", source=source, output=tmp_path / "out"), named)
+def test_sources_are_checked_in_the_configuration(tmp_path, source, named):
+    results = configure(tmp_path, char_lm=corpus(source))
+    assert_one_line(run(tmp_path, "characters", PLACE), named)
+    assert not results.exists()
 
 
-@pytest.mark.parametrize(
-    "settings", [XL, XL | {"top_k": 3}, SPAN | {"top_k": 3}], ids=["xl", "xl, top-k", "span, top-k"]
-)
-def test_training_leaves_a_model_its_log_and_what_it_measures(text, tmp_path, settings):
-    result = train(text, tmp_path, settings)
-    assert result.exit_code == 0, result.output
-    succeed("measure-characters", text=text, model=tmp_path)
-    model, _ = load_model(tmp_path / "model.safetensors")
-    log, row = pd.read_csv(tmp_path / "log.csv"), pd.read_csv(tmp_path / "measured.csv").iloc[0]
+@pytest.mark.parametrize("name", ["transformer-xl", "transformer-xl-top-k", "adaptive-span-top-8"])
+def test_training_leaves_a_model_its_log_and_what_it_measures(toy, name):
+    folder, settings = toy / "models" / name / "seed0", MODELS[name]
+    model, _ = load_model(folder / "model.safetensors")
+    log, row = pd.read_csv(folder / "log.csv"), pd.read_csv(folder / "measured.csv").iloc[0]
     spans = ["mean_span"] if "ramp" in settings else []
     assert list(log) == ["step", "train_bits", "valid_bits", "attended_positions", *spans]
     assert list(row.index) == ["architecture", "top_k", "memory_length", "parameters", "characters", "bits_per_character",
                                "attended_positions", *spans, "training_seconds", "device"]  # fmt: skip
-    test = (text / "test.txt").read_bytes()
+    test = (toy / "text/test.txt").read_bytes()
     assert row["characters"] == len(test) - 1
-    segments = pd.read_parquet(tmp_path / "segments.parquet")
+    segments = pd.read_parquet(folder / "segments.parquet")
     assert segments["characters"].sum() == len(test) - 1
     assert segments["bits"].sum() / segments["characters"].sum() == pytest.approx(row["bits_per_character"])
     assert segments["characters"].max() == RECIPE["length"]
@@ -169,14 +196,26 @@ def test_training_leaves_a_model_its_log_and_what_it_measures(text, tmp_path, se
     assert row["memory_length"] == model.memory_length
     assert 0 < row["attended_positions"] <= settings.get("top_k", 16)
     assert row["training_seconds"] > 0
-    summary = json.loads((tmp_path / "training.json").read_text())
-    assert summary["settings"] == {"top_k": None} | settings
+    summary = json.loads((folder / "training.json").read_text())
+    assert summary["settings"] == {"top_k": None} | SIZES | settings
     assert (summary["recipe"], summary["rows"], summary["seed"]) == (RECIPE, ROWS, 0)
     assert summary["source"]
-    assert not (tmp_path / "checkpoint.safetensors").exists()
+    assert not (folder / "checkpoint.safetensors").exists()
 
 
-def test_an_interrupted_training_goes_on_and_does_not_say_how_long_it_took(text, tmp_path, monkeypatch):
+def test_a_models_own_size_takes_precedence_over_the_shared_one(untrained, tmp_path):
+    own = XL | {"dropout": 0.5}
+    configure(tmp_path, char_lm=SECTION | {"models": MODELS | {"transformer-xl": own}})
+    assert train(tmp_path).exit_code == 0
+    summary = json.loads((untrained / "models/transformer-xl/seed0/training.json").read_text())
+    assert summary["settings"] == {"top_k": None} | SIZES | own
+
+
+def test_an_interrupted_training_goes_on_and_does_not_say_how_long_it_took(whole, toy, tmp_path, monkeypatch):
+    """Its tables are made anew, though those that are there belong to another training."""
+    folder = shutil.copytree(whole, tmp_path / "run")
+    cut = folder / "results/tiny" / PLACE / "models/transformer-xl/seed0"
+    (cut / "model.safetensors").unlink()
     real = training.step
 
     def step(progress, *arguments):
@@ -186,51 +225,84 @@ def test_an_interrupted_training_goes_on_and_does_not_say_how_long_it_took(text,
 
     with monkeypatch.context() as patched:
         patched.setattr(training, "step", step)
-        assert "taken away" in train(text, tmp_path / "cut").stderr
-    for folder in ("cut", "whole"):
-        assert train(text, tmp_path / folder).exit_code == 0
-        succeed("measure-characters", text=text, model=tmp_path / folder)
-    cut, whole = (pd.read_csv(tmp_path / folder / "measured.csv") for folder in ("cut", "whole"))
-    pd.testing.assert_frame_equal(cut.drop(columns="training_seconds"), whole.drop(columns="training_seconds"))
-    assert cut["training_seconds"].isna().all()
-    assert json.loads((tmp_path / "cut/training.json").read_text())["train_runtime"] is None
-    assert (tmp_path / "cut/log.csv").read_bytes() == (tmp_path / "whole/log.csv").read_bytes()
+        assert "taken away" in train(folder).stderr
+    assert not (cut / "model.safetensors").exists()
+    assert train(folder).exit_code == 0
+    succeed(folder, "measure-characters", PLACE)
+    uncut = toy / "models/transformer-xl/seed0"
+    resumed, expected = (pd.read_csv(model / "measured.csv") for model in (cut, uncut))
+    pd.testing.assert_frame_equal(resumed.drop(columns="training_seconds"), expected.drop(columns="training_seconds"))
+    assert resumed["training_seconds"].isna().all()
+    assert json.loads((cut / "training.json").read_text())["train_runtime"] is None
+    assert (cut / "log.csv").read_bytes() == (uncut / "log.csv").read_bytes()
+
+
+def test_tables_of_an_earlier_training_are_replaced(whole, tmp_path):
+    """They are out of date once the model has been trained anew, and no reason to refuse to measure it."""
+    folder = shutil.copytree(whole, tmp_path / "run")
+    table = folder / "results/tiny" / PLACE / "models/transformer-xl/seed0/measured.csv"
+    before = pd.read_csv(table)["bits_per_character"].item()
+    configure(folder, char_lm=SECTION | {"recipe": RECIPE | {"learning_rate": 0.02}})
+    assert train(folder).exit_code == 0
+    succeed(folder, "measure-characters", PLACE)
+    assert pd.read_csv(table)["bits_per_character"].item() != before
+
+
+def test_a_changed_text_is_refused_before_the_training(untrained, tmp_path):
+    for split in SPLITS:
+        path = untrained / f"text/{split}.txt"
+        before = path.read_bytes()
+        path.write_bytes(before[:-1] + b"#")
+        assert_one_line(train(tmp_path), f"{split}.txt: has changed since stage characters made it")
+        path.write_bytes(before)
+    assert not (untrained / "models").exists()
+
+
+def test_a_test_text_that_is_too_short_is_named_in_one_line(untrained, tmp_path):
+    configure(tmp_path, char_lm=SECTION | {"rows": ROWS | {"test": 200}})
+    assert_one_line(train(tmp_path), "test.txt: the text must have more than")
+    assert not (untrained / "models").exists()
+
+
+def without(section: dict, key: str) -> dict:
+    return {other: value for other, value in section.items() if other != key}
 
 
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"rows": ROWS | {"test": 200}}, "test.txt: a text of"),
-        ({"settings": {"top_k": 3} | SIZES}, "architecture must be one of"),
-        ({"recipe": RECIPE | {"steps": 0}}, "steps must be at least 1"),
+        ({"models": MODELS | {"block": {"memory_length": 0}}}, "char_lm.models.block.architecture: missing key"),
+        ({"recipe": RECIPE | {"steps": 0}}, "char_lm.recipe.steps: must be at least 1, got 0"),
+        ({"recipe": without(RECIPE, "steps")}, "char_lm.recipe.steps: missing key"),
+        ({"recipe": without(RECIPE, "clip_norm")}, "char_lm.recipe.clip_norm: missing key"),
+        ({"recipe": RECIPE | {"clip_norms": 1}}, "char_lm.recipe.clip_norms: unknown key; did you mean clip_norm?"),
+        ({"sizes": without(SIZES, "layers")}, "char_lm.sizes.layers: missing key"),
+        ({"sizes": without(SIZES, "heads")}, "char_lm.sizes.heads: missing key"),
+        ({"sizes": SIZES | {"headss": 1}}, "char_lm.sizes.headss: unknown key; did you mean heads?"),
     ],
+    ids=lambda value: value.partition(":")[0] if isinstance(value, str) else "",
 )
-def test_what_cannot_be_trained_is_named_in_one_line(text, tmp_path, changes, named):
-    assert_one_line(train(text, tmp_path / "out", **changes), named)
-    assert not (tmp_path / "out").exists()
+def test_a_key_that_cannot_work_is_named_in_one_line(untrained, tmp_path, changes, named):
+    configure(tmp_path, char_lm=SECTION | changes)
+    assert_one_line(train(tmp_path), named)
+    assert not (untrained / "models").exists()
+
+
+def test_a_model_that_the_configuration_lacks_is_named_with_the_nearest_one(untrained, tmp_path):
+    result = train(tmp_path, "transformer-lx")
+    assert_one_line(result, "transformer-lx: ")
+    assert "did you mean transformer-xl?" in result.stderr
+    assert not (untrained / "models").exists()
 
 
 def test_an_empty_training_text_is_named_in_one_line(tmp_path):
-    write_folder(tmp_path, train_txt=b"", valid_txt=b"text", test_txt=b"text")
-    assert_one_line(train(tmp_path, tmp_path / "out"), "train.txt: ")
+    text = configure(tmp_path, char_lm=SECTION) / PLACE / "text"
+    write_folder(text, train_txt=b"", valid_txt=b"text", test_txt=b"text")
+    assert_one_line(train(tmp_path), "train.txt: ")
 
 
-def test_baselines_are_ngrams_of_characters(text, tmp_path):
-    succeed("character-baselines", text=text, output=tmp_path / "baselines.csv")
-    table = pd.read_csv(tmp_path / "baselines.csv", index_col="model")
+def test_baselines_are_ngrams_of_characters(toy):
+    table = pd.read_csv(toy / "baselines.csv", index_col="model")
     bits = table["bits_per_character"]
     assert bits["interpolated bigram"] < bits["unigram"] < 5
-    assert (table["characters"] == len((text / "test.txt").read_bytes()) - 1).all()
-
-
-@pytest.mark.parametrize(
-    ("option", "left_out"),
-    [("recipe", "steps"), ("recipe", "clip_norm"), ("settings", "layers"), ("settings", "heads")],
-)
-def test_a_missing_key_is_named_in_one_line(text, tmp_path, option, left_out):
-    whole = {"recipe": RECIPE, "settings": XL}[option]
-    result = train(text, tmp_path / "out", **{option: {key: whole[key] for key in whole if key != left_out}})
-    assert_one_line(result, f"--{option}", left_out)
-    result = train(text, tmp_path / "out", **{option: whole | {f"{left_out}s": 1}})
-    assert_one_line(result, f"--{option}", f"{left_out}s")
-    assert list(tmp_path.iterdir()) == []
+    assert (table["characters"] == len((toy / "text/test.txt").read_bytes()) - 1).all()

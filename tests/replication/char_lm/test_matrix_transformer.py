@@ -62,5 +62,5 @@ def test_equal_symbols_are_told_apart_by_row_and_by_column():
 
 
 def test_a_segment_that_is_too_long_is_refused():
-    with pytest.raises(ValueError, match="a segment of 21: this model knows 20 positions"):
+    with pytest.raises(ValueError, match="`ids` must have at most 20 positions per segment, got 21"):
         build_model(DENSE, 60, seed=0)(torch.ones(1, 21, dtype=torch.long))

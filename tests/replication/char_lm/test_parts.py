@@ -5,7 +5,7 @@ import torch
 from characters import SIZES, corpus, trained
 
 from replication.char_lm.data import cut
-from replication.char_lm.parts import attention_in_parts
+from replication.char_lm.evaluation import attention_in_parts
 
 DENSE = {"architecture": "matrix_transformer", "top_k": None, "length": 20, "width": 5} | SIZES
 

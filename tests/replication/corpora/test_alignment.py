@@ -94,14 +94,14 @@ def test_names_are_aligned_with_themselves(translated):
 def test_a_sentence_without_concepts_cannot_be_aligned():
     said = versions(SCENES["state"])["en"]
     plain = english.sentence(SCENES["state"])
-    with pytest.raises(ValueError, match="source: has no concepts to align: Anna lived"):
+    with pytest.raises(ValueError, match="`source` must have concepts, got none for: Anna lived"):
         align(plain, said)
-    with pytest.raises(ValueError, match="target: has no concepts"):
+    with pytest.raises(ValueError, match="`target` must have concepts"):
         align(said, plain)
 
 
 def test_concepts_are_as_many_as_words():
-    with pytest.raises(ValueError, match="concepts: 1 for 2 words"):
+    with pytest.raises(ValueError, match="`concepts` must be empty or one per word, got 1 for 2"):
         Sentence(["two", "words"], concepts=[0])
 
 
@@ -131,7 +131,7 @@ def test_alignment_files_have_the_usual_lines():
 
 @pytest.mark.parametrize("line", ["0", "0-", "a-1", "0-1-2"])
 def test_another_line_is_refused(line):
-    with pytest.raises(ValueError, match="not an alignment"):
+    with pytest.raises(ValueError, match="must be an alignment"):
         from_pharaoh(line)
 
 

@@ -55,7 +55,7 @@ def test_an_example():
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="words"):
         cut_into_blocks({"fr": ["a"]}, [0], 0)
-    with pytest.raises(ValueError, match="documents: 2 numbers for 1 sentences of fr"):
+    with pytest.raises(ValueError, match="got 2 numbers for 1 sentences of fr"):
         cut_into_blocks({"fr": ["a"]}, [0, 0], 5)
 
 

@@ -96,7 +96,7 @@ def test_windows_line_ends_are_line_ends(tmp_path):
 @pytest.mark.parametrize("columns", [9, 11])
 def test_a_wrong_number_of_columns_names_file_and_line(tmp_path, columns):
     write(tmp_path / "train.conllu", conllu("# comment", "1 a X") + "\t".join("2" * columns) + "\n")
-    with pytest.raises(ValueError, match=rf"train\.conllu, line 3: {columns} columns"):
+    with pytest.raises(ValueError, match=rf"train\.conllu, line 3: .* got {columns}"):
         list(read_folder(tmp_path, "train"))
 
 
@@ -119,5 +119,5 @@ def test_a_file_without_sentence_is_named_even_beside_others(tmp_path, name, tex
     write(tmp_path / name, text)
     documents = read_folder(tmp_path, "train")
     assert next(documents) == PLAIN_DOCUMENT
-    with pytest.raises(ValueError, match=f"{name}: holds no sentence"):
+    with pytest.raises(ValueError, match=f"{name}: contains no sentence"):
         next(documents)

@@ -52,5 +52,5 @@ def test_another_column_can_be_read(tmp_path):
 
 
 def test_a_split_without_text_is_named(saved):
-    with pytest.raises(ValueError, match="split test holds no text"):
+    with pytest.raises(ValueError, match="split test contains no text"):
         list(read_hub(saved, "test"))

@@ -86,7 +86,7 @@ def test_unaligned_files_show_the_line_without_a_counterpart(folder):
 @pytest.mark.parametrize(("content", "number"), [(b"a\n\nb\n", 2), (b"a\n  \n", 2), (b"", 1), (b"a\n\n", 2)])
 def test_an_empty_line(tmp_path, content, number):
     (tmp_path / "train.en").write_bytes(content)
-    with pytest.raises(ValueError, match=f"train.en, line {number}: empty"):
+    with pytest.raises(ValueError, match=f"train.en, line {number}: must be a sentence"):
         read_parallel(tmp_path, "train", ("en",))
 
 
@@ -105,7 +105,7 @@ def test_a_damaged_archive(tmp_path, damage):
 
 @pytest.mark.parametrize("line", ["", "  ", "two\nlines", "two\rlines"])
 def test_a_line_that_would_not_come_back_is_not_written(tmp_path, line):
-    with pytest.raises(ValueError, match=r"train.en, line 2: not one line of text"):
+    with pytest.raises(ValueError, match=r"train.en, line 2: must be one line of text"):
         write_parallel(tmp_path, "train", {"en": ["fine", line], "de": ["gut", "gut"]})
     assert list(tmp_path.iterdir()) == []
 

@@ -39,7 +39,7 @@ def test_a_hypothesis_that_ends_in_the_middle_of_a_word_is_still_text():
 
 def test_a_foreign_file_is_no_codes(tmp_path):
     (tmp_path / "codes").write_text("e s\n")
-    with pytest.raises(ValueError, match="not the codes"):
+    with pytest.raises(ValueError, match="not codes of subword-nmt"):
         load_codes(tmp_path / "codes")
 
 

@@ -3,7 +3,7 @@
 import pyarrow.parquet as pq
 import pytest
 
-from replication.corpora import table
+from replication.corpora import documents as table
 from replication.corpora.documents import Document, Sentence
 
 DOCUMENTS = [

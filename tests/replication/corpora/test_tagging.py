@@ -87,7 +87,7 @@ def test_the_callers_random_numbers_are_left_alone():
 
 @pytest.mark.parametrize("gold", [None, [], bare(GOLD)])
 def test_without_model_and_gold_tags_it_says_what_is_missing(gold):
-    with pytest.raises(ValueError, match=f"no gold tags.*download {MODEL}"):
+    with pytest.raises(ValueError, match=f"must have tagged sentences.*download {MODEL}"):
         load_tagger(gold)
 
 

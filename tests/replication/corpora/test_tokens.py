@@ -115,7 +115,9 @@ def test_a_text_that_fills_its_blocks_loses_nothing_and_a_shorter_one_is_an_erro
     count = 7 * len(subwords(tokenizer, "cat"))
     tensors, _ = tokens.encode_blocks(document, tokenizer, count + 2)
     assert len(tensors["input_ids"]) == 1
-    with pytest.raises(ValueError, match=rf"{count} tokens, one sequence of {count + 3} needs {count + 1}"):
+    with pytest.raises(
+        ValueError, match=rf"at least {count + 1} tokens for one sequence of length {count + 3}, got {count}"
+    ):
         tokens.encode_blocks(document, tokenizer, count + 3)
     with pytest.raises(ValueError, match="0 tokens"):
         tokens.encode_blocks([], tokenizer, 8)

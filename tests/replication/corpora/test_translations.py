@@ -64,5 +64,5 @@ def test_bad_arguments_are_named():
         write_translations({"train": 10}, 0, ("en", "es"))
     with pytest.raises(ValueError, match="languages: choose some of"):
         write_translations({"train": 10}, 0, ())
-    with pytest.raises(ValueError, match="sentences: valid must have a positive number of sentences, not 0"):
+    with pytest.raises(ValueError, match="`sentences` must be positive, got 0 for valid"):
         write_translations({"train": 10, "valid": 0}, 0)

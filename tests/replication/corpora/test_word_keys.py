@@ -1,19 +1,19 @@
 """Word alignment by keys, as Strong's numbers: which words, and which of a tokeniser's, are linked; and documents of verses."""
 
-import json
 import re
+from itertools import product
 
 import pytest
+from command_line import assert_one_line, configure, run, succeed
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from replication.corpora.alignment import from_pharaoh
+from profiles import FORMS
+from replication.corpora.alignment import from_pharaoh, link_tokens, linked_by_keys
 from replication.corpora.sources import read_alignments, read_document_blocks
 from replication.corpora.subwords import tokenizer
-from replication.corpora.word_keys import link_tokens, linked_by_keys
-from replication.stages import app
 
+PLACE = "forms/sentences/fr-en"
 KEYS = st.lists(st.sampled_from(["_", "H1", "H2", "H3", "H4"]), max_size=8)
 ENGLISH = ["In the beginning God created", "Don't say: it is over,", "And Lot also had tents."]
 FRENCH = ["Au commencement Dieu créa", "Ne dis pas : c'est fini,", "Et Lot aussi, avait des tentes."]
@@ -36,7 +36,7 @@ def test_links_are_of_all_tokens_of_a_word_but_its_punctuation():
     lines = ("« l'arche-sainte, dit", "the ark said.")
     tokens = (["«", "l'", "arche-sainte", ",", "dit"], ["the", "ark", "said", "."])
     assert link_tokens([(1, 1), (2, 2)], lines, tokens) == [(1, 1), (2, 1), (4, 2)]
-    with pytest.raises(ValueError, match=re.escape("not the characters of the line 'the ark': 'the arc'")):
+    with pytest.raises(ValueError, match=re.escape("must have the characters of the line 'the ark', got 'the arc'")):
         link_tokens([], ("l'arche", "the ark"), (["l'", "arche"], ["the", "arc"]))
 
 
@@ -66,32 +66,35 @@ def test_a_folder_with_keys_is_aligned_in_the_words_of_its_tokeniser(verses, wor
     assert found == LINKED[words]
 
 
-def test_a_sentence_without_links_is_an_empty_line_of_the_alignment(verses, tmp_path):
+@pytest.fixture
+def corpus(verses, tmp_path):
+    """The folder of the stage's output. Keys are needed of the test split alone."""
+    for split, language in product(("train", "valid"), ("fr", "en")):
+        (tmp_path / f"{split}.{language}").write_text("a line\n", encoding="utf-8")
+    section = FORMS["sentences"] | {"corpus": {"fr-en": verses}, "words": "moses"}
+    return configure(tmp_path, forms={"sentences": section}) / PLACE / "corpus"
+
+
+def test_a_sentence_without_links_is_an_empty_line_of_the_alignment(corpus, tmp_path):
     (tmp_path / "test.strongs.en").write_text(
         "\n".join([ENGLISH_KEYS[0], "_ _ _ _ _", ENGLISH_KEYS[2]]), encoding="utf-8"
     )
-    options = [
-        "--source",
-        json.dumps(verses),
-        "--split",
-        "test",
-        "--language",
-        "fr",
-        "--language",
-        "en",
-        "--align",
-        "test",
-    ]
-    output = tmp_path / "written"
-    result = CliRunner().invoke(app, ["parallel-corpus", *options, "--words", "moses", "--output", str(output)])
-    assert result.exit_code == 0, result.output
-    lines = (output / "test.alignment").read_text(encoding="utf-8").split("\n")
+    succeed(tmp_path, "parallel-corpus", PLACE)
+    lines = (corpus / "test.alignment").read_text(encoding="utf-8").split("\n")
     assert [len(line.split()) for line in lines] == [3, 0, 3, 0]
+    assert [path.name for path in corpus.glob("*.alignment")] == ["test.alignment"]
+
+
+def test_keys_that_are_missing_are_named_in_one_line(corpus, tmp_path):
+    (tmp_path / "test.strongs.fr").unlink()
+    assert_one_line(run(tmp_path, "parallel-corpus", PLACE), "test.strongs.fr")
 
 
 def test_a_line_with_other_numbers_of_keys_and_words_is_named(verses, tmp_path):
     (tmp_path / "test.strongs.en").write_text("\n".join([ENGLISH_KEYS[0], "H1 H2", ENGLISH_KEYS[2]]), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"test\.strongs\.en, line 2: 2 keys for 5 words"):
+    with pytest.raises(
+        ValueError, match=r"test\.strongs\.en, line 2: must have a key per word, got 2 keys for 5 words"
+    ):
         read_alignments(verses, ["test"], ["fr", "en"], "spaces")
 
 

@@ -8,79 +8,79 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from command_line import assert_one_line, configure, run, succeed
 from safetensors.numpy import load_file, save_file
-from typer.testing import CliRunner
 
 from replication.char_lm.data import read_streams
 from replication.char_lm.evaluation import evaluate
 from replication.char_lm.models import load_model
-from replication.files.checkpoints import half_precision, text_hash
+from replication.files.checkpoints import differences, half_precision, text_hash
 from replication.files.seals import seal_of
 from replication.files.storage import write_tensors
-from replication.stages import app
 
-SETTINGS = {"architecture": "transformer_xl", "memory_length": 8, "layers": 1, "dimension": 8, "heads": 2, "inner": 8}
+XL = {"architecture": "transformer_xl", "memory_length": 8}
+SPAN = {"architecture": "adaptive_span", "maximal_span": 8, "ramp": 4, "span_penalty": 0.0, "initial_span": 0.5}
+MODELS = {
+    "block": XL,
+    "transformer-xl": XL,
+    "transformer-xl-top-k": XL,
+    "adaptive-span": SPAN,
+    "adaptive-span-top-32": SPAN,
+    "adaptive-span-top-8": SPAN,
+}
+SIZES = {"layers": 1, "dimension": 8, "heads": 2, "inner": 8, "dropout": 0.0}
 RECIPE = {"steps": 4, "length": 8, "learning_rate": 0.01, "warmup_steps": 1, "clip_norm": 1.0, "log_every": 2}
 ROWS = {"train": 2, "valid": 2, "test": 2}
-RUN = {"settings": SETTINGS | {"dropout": 0.0}, "recipe": RECIPE, "rows": ROWS, "seed": 3}
-NAME = "char_lm/tiny"
+SECTION = {
+    "corpora": {"toy": {"source": "grammar", "words": {"train": 120, "valid": 40, "test": 40}, "seed": 0}},
+    "rows": ROWS,
+    "recipe": RECIPE,
+    "seeds": [3, 4],
+    "sizes": SIZES,
+    "models": MODELS,
+}
+RUN = {"settings": SIZES | XL, "recipe": RECIPE, "rows": ROWS, "seed": 3}
+PLACE = "char_lm/toy"
+NAME, OTHER = (f"{PLACE}/models/transformer-xl/seed{seed}" for seed in (3, 4))
+TEXT = f"results/tiny/{PLACE}/text"
 
 
-def stage(command: str, **options):
-    arguments = [command]
-    for name, value in options.items():
-        for one in value if isinstance(value, list) else [value]:
-            arguments += [f"--{name}", json.dumps(one) if isinstance(one, dict) else str(one)]
-    return CliRunner().invoke(app, arguments)
-
-
-def succeed(command: str, **options):
-    result = stage(command, **options)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def text_of(folder: Path) -> list[Path]:
-    return [folder / "text/train.txt", folder / "text/valid.txt"]
-
-
-def train(folder: Path, output: Path, run: dict = RUN) -> None:
-    succeed("train-characters", text=folder / "text", output=output, **run)
+def train(folder: Path, seed: int = 3) -> None:
+    succeed(folder, "train-characters", PLACE, model="transformer-xl", seed=seed)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A text, a model trained on it, and its checkpoint."""
-    folder = tmp_path_factory.mktemp("made")
-    source = {"source": "grammar", "words": {"train": 120, "valid": 40, "test": 40}, "seed": 0}
-    succeed("characters", source=source, output=folder / "text")
-    train(folder, folder / "results" / NAME)
-    (folder / "measured.csv").write_text("bits_per_character\n4.5\n")
-    succeed(
-        "ship", model=folder / "results" / NAME, run=RUN, text=text_of(folder), code="c0de", name=NAME, beside="log.csv",
-        measured=folder / "measured.csv", checkpoints=folder / "checkpoints",
-    )  # fmt: skip
+    """A run with a text and a model trained on it, and the model's checkpoint."""
+    folder = tmp_path_factory.mktemp("made") / "run"
+    results = configure(folder, char_lm=SECTION, checkpoints="checkpoints")
+    succeed(folder, "characters", PLACE)
+    train(folder)
+    (results / NAME / "measured.csv").write_text("bits_per_character\n4.5\n")
+    succeed(folder, "ship", NAME, code="c0de")
     return folder
 
 
 @pytest.fixture
 def folder(made, tmp_path) -> Path:
-    """A copy to mutate."""
-    return shutil.copytree(made, tmp_path / "copy")
+    """A copy to mutate, whose model lies beside the results."""
+    folder = shutil.copytree(made, tmp_path / "copy")
+    (folder / "results/tiny" / NAME).rename(folder / "trained")
+    return folder
 
 
-def unpack(folder: Path, run: dict = RUN, code: str = "c0de"):
-    at = {"checkpoints": folder / "checkpoints", "output": folder / "unpacked"}
-    return stage("weights", **at, model={"name": NAME, "run": run}, text=text_of(folder), code=code)
+def unpack(folder: Path, name: str = NAME, code: str = "c0de", **changes: object):
+    configure(folder, char_lm=SECTION | changes, checkpoints="checkpoints")
+    return run(folder, "weights", name, code=code)
 
 
-def assert_refused(folder: Path, *named: str, run: dict = RUN) -> None:
-    result = unpack(folder, run)
+def assert_refused(folder: Path, *named: str, name: str = NAME, **changes: object) -> None:
+    result = unpack(folder, name, **changes)
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
-    for name in named:
-        assert name in result.stderr
-    assert not (folder / "unpacked").exists()
+    for part in named:
+        assert part in result.stderr
+    assert not (folder / "results/tiny" / name).exists()
 
 
 def test_a_checkpoint_is_half_as_large_and_says_what_made_it(made):
@@ -91,7 +91,7 @@ def test_a_checkpoint_is_half_as_large_and_says_what_made_it(made):
     assert made_by["measured"] == {"measured.csv": [{"bits_per_character": "4.5"}]}
     halves, trained = (
         load_file(folder / "weights.safetensors"),
-        load_file(made / "results" / NAME / "model.safetensors"),
+        load_file(made / "results/tiny" / NAME / "model.safetensors"),
     )
     assert halves.keys() == trained.keys()
     for name, half in halves.items():
@@ -102,13 +102,13 @@ def test_a_checkpoint_is_half_as_large_and_says_what_made_it(made):
 def test_unpacked_it_is_what_training_left(folder):
     result = unpack(folder)
     assert (result.exit_code, result.output) == (0, "")
-    trained, unpacked = folder / "results" / NAME, folder / "unpacked" / NAME
+    trained, unpacked = folder / "trained", folder / "results/tiny" / NAME
     for name in ("log.csv", "training.json"):
         assert (unpacked / name).read_bytes() == (trained / name).read_bytes()
     files = {path.name for path in unpacked.iterdir() if path.suffix != ".seal"}
     assert files == {"model.safetensors", "log.csv", "training.json"}
     assert load_file(unpacked / "model.safetensors")["output.weight"].dtype == np.float32
-    _, streams = read_streams(folder / "text", ROWS, RECIPE["length"])
+    _, streams = read_streams(folder / TEXT, ROWS, RECIPE["length"])
     measured = [evaluate(load_model(at / "model.safetensors")[0], streams["test"], 8) for at in (trained, unpacked)]
     assert measured[1].bits_per_character == pytest.approx(measured[0].bits_per_character, abs=1e-3)
     # Shipped once more, the rounded weights are the same: nothing is lost twice.
@@ -116,14 +116,17 @@ def test_unpacked_it_is_what_training_left(folder):
 
 
 def test_trained_again_it_has_the_promised_hash_and_from_another_seed_it_has_not(folder):
-    at = {"checkpoints": folder / "checkpoints", "results": folder / "again"}
-    result = stage("compare-weights", **at)
-    assert (result.exit_code, result.stdout.split()) == (1, ["missing", NAME])
-    train(folder, folder / "again" / NAME)
-    assert succeed("compare-weights", **at).stdout.split() == ["same", NAME]
-    train(folder, folder / "again" / NAME, RUN | {"seed": 4})
-    result = stage("compare-weights", **at)
-    assert (result.exit_code, result.stdout.split()) == (1, ["other", NAME])
+    def compare():
+        result = run(folder, "compare-weights", "results/tiny", config=None, checkpoints="checkpoints")
+        return result.exit_code, result.stdout.split()
+
+    assert compare() == (1, ["missing", NAME])
+    train(folder)
+    assert compare() == (0, ["same", NAME])
+    train(folder, seed=4)
+    results = folder / "results/tiny"
+    shutil.copy(results / OTHER / "model.safetensors", results / NAME / "model.safetensors")
+    assert compare() == (1, ["other", NAME])
 
 
 def test_the_hash_is_that_of_the_file(made):
@@ -137,7 +140,7 @@ def test_one_changed_weight_is_refused(folder):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    assert_refused(folder, str(path), "weights.csv lists")
+    assert_refused(folder, f"{NAME}/weights.safetensors", "weights.csv lists")
 
 
 def test_weights_that_the_table_does_not_list_are_refused(folder):
@@ -146,38 +149,58 @@ def test_weights_that_the_table_does_not_list_are_refused(folder):
 
 
 @pytest.mark.parametrize(
-    ("run", "named"),
+    ("changes", "named"),
     [
-        (RUN | {"seed": 4}, "seed is 4, the checkpoint's 3"),
-        (RUN | {"recipe": RECIPE | {"steps": 5}}, "recipe.steps is 5, the checkpoint's 4"),
-        (RUN | {"settings": RUN["settings"] | {"top_k": 2}}, "settings.top_k is 2, the checkpoint's None"),
-        ({key: RUN[key] for key in RUN if key != "rows"}, "rows is None, the checkpoint's {"),
+        ({"recipe": RECIPE | {"steps": 5}}, "recipe.steps must be 4, got 5"),
+        ({"rows": ROWS | {"train": 3}}, "rows.train must be 2, got 3"),
+        (
+            {"models": MODELS | {"transformer-xl": XL | {"top_k": 2}}},
+            "settings.top_k must be None, got 2",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_another_config_or_seed_is_refused_by_name(folder, run, named):
-    assert_refused(folder, str(folder / "checkpoints" / NAME), named, run=run)
+def test_another_config_is_refused_by_name(folder, changes, named):
+    assert_refused(folder, f"checkpoints/{NAME} does not fit", named, **changes)
+
+
+def test_another_seed_is_refused_by_name(folder):
+    """The checkpoint of seed 3 in the place of seed 4."""
+    shutil.move(folder / "checkpoints" / NAME, folder / "checkpoints" / OTHER)
+    table = folder / "checkpoints/weights.csv"
+    table.write_text(table.read_text().replace(NAME, OTHER))
+    assert_refused(folder, f"checkpoints/{OTHER} does not fit", "seed must be 3, got 4", name=OTHER)
 
 
 def test_every_difference_is_named(folder):
-    run = RUN | {"seed": 4, "recipe": RECIPE | {"length": 9}}
-    assert_refused(folder, "seed is 4", "recipe.length is 9", run=run)
+    recipe, sizes = RECIPE | {"length": 9}, SIZES | {"inner": 9}
+    assert_refused(
+        folder, "settings.inner must be 8, got 9", "recipe.length must be 8, got 9", recipe=recipe, sizes=sizes
+    )
+
+
+def test_a_key_that_one_side_lacks_differs():
+    assert list(differences({"seed": 3}, RUN | {"seed": 3})) == [
+        ("recipe", None, RECIPE),
+        ("rows", None, ROWS),
+        ("settings", None, RUN["settings"]),
+    ]
 
 
 def test_a_changed_character_of_the_text_is_refused(folder):
-    path = folder / "text/train.txt"
+    path = folder / TEXT / "train.txt"
     path.write_bytes(path.read_bytes()[:-1] + b"#")
     assert_refused(folder, "train.txt: has changed since stage characters made it")
     seal_of(path).unlink()
-    assert_refused(folder, "the text (train.txt, valid.txt) has hash")
+    assert_refused(folder, "the text (train.txt, valid.txt) must have the hash")
 
 
 def test_other_code_is_said_and_not_refused(folder):
     result = unpack(folder, code="0ther")
     assert result.exit_code == 0
     assert "warning: " in result.stderr
-    assert "trained by code c0de, here it is 0ther" in result.stderr
-    assert (folder / "unpacked" / NAME / "model.safetensors").exists()
+    assert "trained by code c0de, this code is 0ther" in result.stderr
+    assert (folder / "results/tiny" / NAME / "model.safetensors").exists()
 
 
 def test_a_checkpoint_that_is_not_there(folder):
@@ -185,9 +208,42 @@ def test_a_checkpoint_that_is_not_there(folder):
     assert_refused(folder, f"{NAME}/weights.safetensors: no such file")
 
 
+def test_a_configuration_without_checkpoints_is_named(folder):
+    configure(folder, char_lm=SECTION)
+    assert_one_line(run(folder, "weights", NAME, code="c0de"), "checkpoints: must be the folder of shipped models")
+
+
+@pytest.mark.parametrize("command", ["ship", "weights"])
+def test_an_unknown_model_is_named_before_anything_is_written(made, tmp_path, command):
+    folder = shutil.copytree(made, tmp_path / "copy")
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    result = run(folder, command, NAME, NAME.replace("seed3", "seed5"), code="0ther")
+    assert_one_line(result, "transformer-xl/seed5: ")
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "file",
+    [f"{NAME}/{file}" for file in ("model.safetensors", "training.json", "log.csv")] + [f"{PLACE}/text/valid.txt"],
+)
+def test_a_changed_file_is_not_shipped(made, tmp_path, file):
+    folder = shutil.copytree(made, tmp_path / "copy")
+    shutil.rmtree(folder / "checkpoints")
+    path = folder / "results/tiny" / file
+    path.write_bytes(path.read_bytes()[:-1] + b"#")
+    assert_one_line(run(folder, "ship", NAME, code="c0de"), f"{path.name}: has changed since stage")
+    assert not (folder / "checkpoints").exists()
+
+
+def test_a_model_is_not_shipped_without_what_was_measured(made, tmp_path):
+    folder = shutil.copytree(made, tmp_path / "copy")
+    (folder / "results/tiny" / NAME / "measured.csv").unlink()
+    assert_one_line(run(folder, "ship", NAME, code="c0de"), "measured.csv: no such file")
+
+
 def test_a_number_too_large_for_half_precision_is_refused(tmp_path):
     save_file({"weight": np.array([1.0, 7e4], np.float32)}, tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match="weight has numbers that 16 bits cannot hold"):
+    with pytest.raises(ValueError, match="weight has numbers too large for 16 bits"):
         half_precision(tmp_path / "model.safetensors")
 
 

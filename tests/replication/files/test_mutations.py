@@ -9,16 +9,17 @@ import os
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
-from command_line import run
+from command_line import configure, run, succeed
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from profiles import CAPTIONING, MASKED_LM, PATTERNS, RETROFIT, TRANSLATION
 from replication.files.paths import ROOT
 from replication.files.seals import seal_of
 
@@ -28,40 +29,27 @@ METHODS = {
     "distance": {"predictor": "Distance", "threshold": 1.0},
     "kmeans": {"predictor": "Clustering", "clusters": 2},
 }
-MASKING = {"mask_probability": 0.3, "seed": 0, "batch_size": 8, "sequences": 4}
-SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-TRAINING = {"mask_probability": 0.3, "max_steps": 2, "per_device_train_batch_size": 4, "learning_rate": 0.003}
-TRAINING |= {"logging_steps": 1, "save_steps": 2, "disable_tqdm": True}
-RULES = {
-    "sparsefinder-distance": {"predictor": "Distance", "threshold": [0.5, 2.0]},
-    "quest": {"predictor": "Quest", "count": 1},
+SECTIONS = {
+    "masked_lm": MASKED_LM | {"methods": METHODS, "replaced": {"windows": [0, 3], "methods": METHODS}},
+    "retrofit": RETROFIT,
+    "patterns": PATTERNS,
+    "captioning": CAPTIONING,
 }
-STUDENTS = {"dimension": 2, "gate_dimension": 2, "epochs": 1, "gate_epochs": 1, "learning_rate": 0.01, "points": 60}
-RETROFIT = {
-    "alpha": 1.5,
-    "gold": "entmax:1.5",
-    "batch_size": 8,
-    "block": 4,
-    "window": 1,
-    "confidence": 0.5,
-    "rules": RULES,
-}
-RETROFIT |= {"sequences": {"learn": 4, "calibrate": 24, "held_out": 4}, "students": STUDENTS}
-TRANSFORMER = {"layers": 1, "embed_dim": 16, "ffn_embed_dim": 16, "attention_heads": 2}
-FAIRSEQ = {"lr": 0.01, "warmup_updates": 1, "max_tokens": 400, "max_update": 2, "dropout": 0.0, "log_interval": 1}
-SETTINGS = {"length": 16, "layers": 2, "model": SIZES, "projection": {"dimension": 2}}
-CHARACTERS = {"architecture": "transformer_xl", "memory_length": 4, "layers": 1, "dimension": 8, "heads": 2, "inner": 8}
-CHARACTERS |= {"dropout": 0.0}
-RECIPE = {"steps": 2, "length": 8, "learning_rate": 0.01, "warmup_steps": 1, "clip_norm": 1.0, "log_every": 1}
+TOY, PAIR = "patterns/text/toy", "translation/fr-en"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage with its options, which makes some files of others."""
+    """A stage with its place and options, and the files below the folder of results that it reads."""
 
     command: str
-    reads: tuple[str, ...]
-    options: dict[str, object]
+    places: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    options: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return "-".join([self.command, *self.places])
 
 
 def layered(pattern: str) -> list[str]:
@@ -69,99 +57,98 @@ def layered(pattern: str) -> list[str]:
 
 
 def stages() -> list[Stage]:
-    """In their order; paths are below the folder of results."""
+    """Return all stages in their order."""
+    masked_lm = ("masked_lm",)
     tokens = {split: f"masked_lm/tokens/{split}.safetensors" for split in SPLITS}
-    corpora = tuple(f"masked_lm/corpus/{split}.parquet" for split in SPLITS)
+    tokenizer = tuple(f"masked_lm/tokenizer/{file}.json" for file in ("tokenizer", "tokenizer_config"))
     model = ("masked_lm/model/model.safetensors", "masked_lm/model/config.json")
     graphs = {split: layered(f"masked_lm/graphs/{split}/layer{{layer:02}}.safetensors") for split in SPLITS}
     students = {
         kind: layered(f"masked_lm/{kind}/seed1/layer{{layer:02}}.safetensors") for kind in ("projections", "centroids")
     }
-    words = {"train": 900, "valid": 200}
-    grammar = {"source": "grammar", "words": words, "seed": 0}
-    fitted = {"graphs": graphs["train"], "seed": list(SEEDS)}
-    grid = {"methods": METHODS, "window": [0, 3], "global_tokens": "first", "seed": 1}
-    predicted = {"projections": "masked_lm/projections", "centroids": "masked_lm/centroids"}
-    loaded = {"model": "masked_lm/model", "tokenizer": "masked_lm/tokenizer"}
-    text = {"train": tokens["train"], "valid": tokens["valid"]}
+    own = {task: tuple(f"{task}/corpus/{split}.parquet" for split in SPLITS) for task in ("masked_lm", "retrofit")}
+    text = tuple(f"retrofit/tokens/{split}.safetensors" for split in SPLITS)
     return [
-        Stage("corpus", (), {"source": grammar, "split": list(SPLITS), "output": "masked_lm/corpus"}),
-        Stage("tokenize", corpora, {"corpus": list(corpora), "length": 16, "vocab_size": 300,
-                                    "tokenizer": "masked_lm/tokenizer", "output": "masked_lm/tokens"}),
-        Stage("train-masked-lm", (tokens["train"], "masked_lm/tokenizer/tokenizer.json"),
-              {"tokens": tokens["train"], "tokenizer": "masked_lm/tokenizer", "model": SIZES, "training": TRAINING, "seed": 0,
-               "output": "masked_lm/model"}),
-        Stage("extract", (*model, *tokens.values()), {"model": "masked_lm/model", "tokens": list(tokens.values()),
-                                                      "sequences": [6, 4], "seed": 0, "output": "masked_lm/graphs"}),
-        Stage("project", tuple(graphs["train"]), fitted | {"settings": {"dimension": 2}, "output": "masked_lm/projections"}),
-        Stage("cluster", (*graphs["train"], *students["projections"]),
-              fitted | {"projections": "masked_lm/projections", "methods": METHODS, "points": 60,
-                        "output": "masked_lm/centroids"}),
-        Stage("sweep", (*graphs["valid"], *students["projections"], *students["centroids"]),
-              {"graphs": graphs["valid"], **predicted, **grid, "output": "masked_lm/sweep"}),
-        Stage("replace", (*model, tokens["valid"], *students["projections"], *students["centroids"]),
-              {**loaded, "tokens": tokens["valid"], **predicted, **grid, "masking": MASKING,
-               "output": "masked_lm/replaced"}),
-        Stage("measure-rules", (*model, *text.values()),
-              {"model": "masked_lm/model", **text, "settings": RETROFIT, "seed": [0], "output": "retrofit/rules.parquet",
-               "learning": "retrofit/learning.csv"}),
-        Stage("configuration", (), {"settings": {"masked_lm": SETTINGS}, "output": "config.yaml"}),
-        Stage("characters", (), {"source": grammar | {"words": words | {"test": 200}}, "output": "char_lm/text"}),
-        Stage("train-characters", ("char_lm/text/train.txt", "char_lm/text/valid.txt"),
-              {"text": "char_lm/text", "settings": CHARACTERS, "recipe": RECIPE, "rows": {"train": 2, "valid": 2, "test": 2},
-               "seed": 0, "output": "char_lm/model"}),
-        Stage("measure-characters", ("char_lm/model/model.safetensors", "char_lm/text/test.txt"),
-              {"text": "char_lm/text", "model": "char_lm/model"}),
+        Stage("corpus", masked_lm),
+        Stage("tokenize", masked_lm, own["masked_lm"]),
+        Stage("train-masked-lm", (), (tokens["train"], *tokenizer)),
+        Stage("extract", (), (*model, *tokens.values())),
+        Stage("project", masked_lm, tuple(graphs["train"])),
+        Stage("cluster", masked_lm, (*graphs["train"], *students["projections"])),
+        Stage("sweep", masked_lm, (*graphs["valid"], *students["projections"], *students["centroids"])),
+        Stage("replace", (), (*model, *tokenizer, tokens["valid"], *students["projections"], *students["centroids"])),
+        Stage("corpus", ("retrofit",)),
+        Stage("tokenize", ("retrofit",), (*own["retrofit"], *tokenizer)),
+        Stage("measure-rules", (), (*model, *text)),
+        *characters(),
+        *captioning(),
         *(translation() if find_spec("fairseq") else []),
-        Stage("claims", ("masked_lm/sweep/seed1.parquet", "masked_lm/replaced/seed1.csv", "retrofit/rules.parquet",
-                         "masked_lm/replaced/losses_seed1.parquet", "config.yaml"),
-              {"published": ROOT / "config/published/claims.csv", "results": ".", "output": "claims.csv"}),
+        Stage("configuration", options={"output": "results/tiny/config.yaml"}),
+        Stage("claims", ("results/tiny",),
+              ("masked_lm/sweep/seed1.parquet", "masked_lm/replaced/seed1.csv", "retrofit/rules.parquet",
+               "masked_lm/replaced/losses_seed1.parquet", "config.yaml"),
+              {"config": None, "published": ROOT / "config/published", "output": "results/tiny/claims.csv"}),
     ]  # fmt: skip
+
+
+def characters() -> list[Stage]:
+    """From a text to bits per character."""
+    texts = [f"{TOY}/text/{split}.txt" for split in (*SPLITS, "test")]
+    models = list(PATTERNS["text"]["models"])
+    left = [f"{TOY}/models/{model}/seed0/{file}" for model in models for file in ("model.safetensors", "training.json")]
+    return [
+        Stage("characters", (TOY,)),
+        *(Stage("train-characters", (TOY,), tuple(texts), {"model": model, "seed": 0}) for model in models),
+        Stage("measure-characters", (TOY,), (*left, texts[-1])),
+        Stage("attention-parts", (TOY,), (left[0], texts[-1])),
+        Stage("time-steps", (TOY,), (left[0], texts[0])),
+    ]
+
+
+def captioning() -> list[Stage]:
+    """From pictures to scores of captions."""
+    regions = "captioning/pictures/regions.npz"
+    pictures = {split: f"captioning/pictures/{split}.jsonl" for split in ("train", "test")}
+    files = ("model.safetensors", "config.json", "vocabulary.json", "training.json")
+    left = [f"captioning/models/{model}/seed0/{file}" for model in CAPTIONING["models"] for file in files]
+    return [
+        Stage("pictures"),
+        *(
+            Stage("train-captioner", (), (pictures["train"], regions), {"model": model, "seed": 0})
+            for model in CAPTIONING["models"]
+        ),
+        Stage("measure-captioners", (), (pictures["test"], regions, *left)),
+    ]
 
 
 def translation() -> list[Stage]:
     """From sentences to BLEU; the GPU machine has no fairseq."""
-    languages, splits = ("en", "de"), (*SPLITS, "test")
-    corpus = {split: [f"translation/corpus/{split}.{one}" for one in languages] for split in splits}
-    pair = {"from": "en", "to": "de"}
-    grammar = {"source": "grammar", "sentences": {"train": 60, "valid": 6, "test": 6}, "seed": 0}
-    sides = {f"{side}_{key}": size for side in ("encoder", "decoder") for key, size in TRANSFORMER.items()}
-    data = tuple(f"translation/data/{file}" for file in ("dict.en.txt", "train.en-de.en.bin", "valid.en-de.de.idx"))
-    model, bleu = "translation/model/model.safetensors", {"words": "spaces", "beam": 1, "batch_tokens": 400}
+    corpus = [f"{PAIR}/corpus/{split}.{language}" for split in (*SPLITS, "test") for language in ("fr", "en")]
+    data = [f"{PAIR}/data/{file}" for file in ("dict.en.txt", "train.fr-en.en.bin", "valid.fr-en.fr.idx")]
     return [
-        Stage("parallel-corpus", (), {"source": grammar, "split": splits, "language": languages,
-                                      "output": "translation/corpus"}),
-        Stage("binarize", tuple(path for paths in corpus.values() for path in paths),
-              {"corpus": "translation/corpus", **pair, "split": splits, "words": "spaces", "merges": 20,
-               "output": "translation/data"}),
-        Stage("train-translation", data, {"data": "translation/data", **pair, "architecture": sides, "training": FAIRSEQ,
-                                          "seed": 0, "output": "translation/model"}),
-        Stage("bleu", (model, corpus["test"][1], *data), {"model": model, "data": "translation/data", "split": "test", **bleu,
-                                                   "references": corpus["test"][1], "output": "translation/bleu.csv",
-                                                   "hypotheses": "translation/hypotheses.txt"}),
-    ]  # fmt: skip
-
-
-def started(results: Path, stage: Stage):
-    """Run a stage in the folder of results."""
-    before = Path.cwd()
-    os.chdir(results)
-    try:
-        return run(stage.command, **stage.options)
-    finally:
-        os.chdir(before)
+        Stage("parallel-corpus", (PAIR,)),
+        Stage("binarize", (PAIR,), tuple(corpus)),
+        Stage("train-translation", (PAIR,), tuple(data)),
+        Stage("bleu", (PAIR,), (f"{PAIR}/model/model.safetensors", corpus[-1], *data)),
+    ]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory) -> Path:
-    at = tmp_path_factory.mktemp("mutations") / "results" / "tiny"
-    at.mkdir(parents=True)
+def folder(tmp_path_factory) -> Path:
+    """The folder in which every stage has run."""
+    folder = tmp_path_factory.mktemp("mutations")
+    sections = SECTIONS | ({"translation": TRANSLATION} if find_spec("fairseq") else {})
+    results = configure(folder, student_seeds=SEEDS, **sections)
     for stage in stages():
-        done = started(at, stage)
-        assert done.exit_code == 0, (stage.command, done.output, done.exception)
+        succeed(folder, stage.command, *stage.places, **stage.options)
         for path in stage.reads:
-            assert seal_of(at / path).exists(), path
-    return at
+            assert seal_of(results / path).exists(), path
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(folder) -> Path:
+    return folder / "results/tiny"
 
 
 def flip(path: Path, others: list[Path], rng: random.Random) -> None:
@@ -216,15 +203,20 @@ def mutations_of(path: str, others: list[str]) -> list[Callable]:
 
 
 def drawn() -> list[tuple[str, str, str]]:
-    """Path, mutation and stage that reads the path: every kind of each at least once, then at random."""
+    """Path, mutation and stage that reads the path: every path and every mutation at least once, then at random."""
     every, reading = sorted({path for stage in stages() for path in stage.reads}), stages()
     cases = []
     for path in every:
         others = [other for other in every if other != path and Path(other).suffix == Path(path).suffix]
-        readers = [stage.command for stage in reading if path in stage.reads]
+        readers = dict.fromkeys(stage.name for stage in reading if path in stage.reads)
         cases += [(path, mutation.__name__, reader) for mutation in mutations_of(path, others) for reader in readers]
-    rng = random.Random(0)
-    rng.shuffle(cases)
+    random.Random(0).shuffle(cases)
+    seen, first = set(), []
+    for case in cases:
+        if not seen.issuperset(case[:2]):
+            first.append(case)
+            seen.update(case[:2])
+    cases = first + [case for case in cases if case not in first]
     return [cases[number % len(cases)] for number in range(MUTATIONS)]
 
 
@@ -233,30 +225,30 @@ def drawn() -> list[tuple[str, str, str]]:
     list(enumerate(drawn())),
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else str(value),
 )
-def test_a_mutation_is_refused_in_one_line_that_names_the_file(results, number, case):
-    name, mutation, command = case
-    path, (stage,) = results / name, [one for one in stages() if one.command == command]
-    every = sorted({results / other for one in stages() for other in one.reads} - {path})
+def test_a_mutation_is_refused_in_one_line_that_names_the_file(folder, results, number, case):
+    name, mutation, reader = case
+    path, stage = results / name, next(stage for stage in stages() if stage.name == reader)
+    every = sorted({results / other for stage in stages() for other in stage.reads} - {path})
     others = [other for other in every if other.suffix == path.suffix]
     kept = {one: one.read_bytes() for one in (path, seal_of(path))}
     try:
         globals()[mutation](path, others, random.Random(number))
         assert any(one.read_bytes() != content for one, content in kept.items())
-        done = started(results, stage)
+        done = run(folder, stage.command, *stage.places, **stage.options)
     finally:
         for one, content in kept.items():
             one.write_bytes(content)
     assert done.exit_code == 1, done.output
     assert isinstance(done.exception, SystemExit)
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert path.name in line
+    assert name in line
     assert "Traceback" not in done.output
 
 
-def test_nothing_was_harmed(results):
+def test_nothing_was_harmed(folder, results):
     """And without a mutation every stage runs as before."""
     before = (results / "masked_lm/sweep/seed1.parquet").read_bytes()
     for stage in stages():
         if stage.command in ("sweep", "measure-characters", "claims"):
-            assert started(results, stage).exit_code == 0
+            succeed(folder, stage.command, *stage.places, **stage.options)
     assert (results / "masked_lm/sweep/seed1.parquet").read_bytes() == before

@@ -60,7 +60,7 @@ def test_a_file_and_its_seal_in_another_place(results, moved_to, fits):
     if fits:
         verified(target)
     else:
-        with pytest.raises(FormatError, match=r"was made as layer00/a\.csv"):
+        with pytest.raises(FormatError, match=r"was created as layer00/a\.csv"):
             verified(target)
 
 
@@ -85,7 +85,7 @@ def test_what_was_made_from_something_that_changed_since_is_refused(results):
     make(first, stage="began")
     verified(second)
     make(first, content="2", stage="began")
-    with pytest.raises(FormatError, match=r"second\.csv: was made from another first\.csv"):
+    with pytest.raises(FormatError, match=r"second\.csv: was made from an earlier version of first\.csv"):
         verified(second)
     first.unlink()
     seal_of(first).unlink()

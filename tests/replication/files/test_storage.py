@@ -183,9 +183,9 @@ def test_a_file_that_is_no_safetensors_file_is_a_format_error(tmp_path, content)
 
 
 def test_another_kind_is_a_format_error_that_names_both(written):
-    with pytest.raises(FormatError, match=r"holds things, not centroids"):
+    with pytest.raises(FormatError, match=r"must contain centroids, got things"):
         read_tensors(written, kind="centroids")
-    with pytest.raises(FormatError, match=r"holds things, not centroids"):
+    with pytest.raises(FormatError, match=r"must contain centroids, got things"):
         read_header(written, kind="centroids")
 
 
@@ -193,7 +193,7 @@ def test_another_kind_is_a_format_error_that_names_both(written):
 def test_a_foreign_safetensors_file_is_a_format_error(tmp_path, metadata):
     path = tmp_path / "model.safetensors"
     save_file({"weight": torch.zeros(2)}, path, metadata)
-    with pytest.raises(FormatError, match="something foreign"):
+    with pytest.raises(FormatError, match="a foreign file"):
         read_tensors(path, kind="things")
 
 

@@ -108,5 +108,5 @@ def test_saved_and_loaded_they_are_the_same(tmp_path, graphs, projection):
     assert loaded.keys() == fitted.keys()
     assert all(torch.equal(loaded[name], tensor) for name, tensor in fitted.items())
     projections.save(path, projection)
-    with pytest.raises(FormatError, match="holds projection, not centroids"):
+    with pytest.raises(FormatError, match="must contain centroids, got projection"):
         centroids.load(path)

@@ -158,7 +158,7 @@ def test_foreign_files_are_format_errors(tmp_path):
     with pytest.raises(FormatError, match="foreign"), open_graphs(path):
         pass
     write_tensors(path, {"weight": torch.zeros(2)}, kind="projection")
-    with pytest.raises(FormatError, match="holds projection"), open_graphs(path):
+    with pytest.raises(FormatError, match="got projection"), open_graphs(path):
         pass
     save_file({"q": torch.zeros(2), "k": torch.zeros(2)}, path, encode_header(KIND, {"causal": False}))
     with pytest.raises(FormatError, match="tensors"), open_graphs(path):

@@ -8,43 +8,35 @@ import sys
 import pandas as pd
 import pytest
 import torch
+from command_line import CONFIG
 from safetensors.torch import load_file
-from tiny import ARCHITECTURE, TRAINING, text
+from tiny import TRAINING, configured
 
 from replication import training as processes
-from replication.corpora.blocks import KIND
-from replication.files.storage import write_tensors
 
 STAGE = "from replication.stages import app; app()"
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """Train with so many processes; the folder of the model and what was said."""
-    folder = tmp_path_factory.mktemp("processes")
-    tokenizer, input_ids = text()
-    write_tensors(folder / "train.safetensors", {"input_ids": input_ids}, kind=KIND)
-    tokenizer.save_pretrained(folder / "tokenizer")
+    """Train once with so many processes; return the model's folder and the finished process."""
+    folder, done = tmp_path_factory.mktemp("processes"), {}
     (folder / "stage.py").write_text(STAGE)
 
     def train(count, **changes):
-        output = folder / f"model{count}{len(changes)}"
-        options = {
-            "tokens": folder / "train.safetensors",
-            "tokenizer": folder / "tokenizer",
-            "seed": 0,
-            "output": output,
-            "processes": count,
-        }
-        options |= {"model": json.dumps(ARCHITECTURE), "training": json.dumps(TRAINING | changes)}
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        done = subprocess.run(
-            [sys.executable, str(folder / "stage.py"), "train-masked-lm", *words],
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-        )
-        return output, done
+        name = "-".join([str(count), *(f"{key}{value}" for key, value in changes.items())])
+        if name not in done:
+            results = configured(folder / name, **changes)
+            command = ["train-masked-lm", "--config", CONFIG, "--processes", str(count)]
+            process = subprocess.run(
+                [sys.executable, str(folder / "stage.py"), *command],
+                cwd=folder / name,
+                env=os.environ | {"OMP_NUM_THREADS": "1"},
+                capture_output=True,
+                text=True,
+            )
+            done[name] = results / "model", process
+        return done[name]
 
     return train
 
@@ -72,9 +64,9 @@ def test_one_of_them_writes(trained):
 
 
 def test_a_batch_that_cannot_be_divided_is_named(trained):
-    _, said = trained(2, per_device_train_batch_size=3)
-    assert said.returncode != 0
-    assert "per_device_train_batch_size 3 cannot be divided among 2 processes" in " ".join(said.stderr.split())
+    _, done = trained(2, per_device_train_batch_size=3)
+    assert done.returncode != 0
+    assert "`per_device_train_batch_size` must be a multiple of 2" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(

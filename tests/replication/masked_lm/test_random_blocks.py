@@ -63,5 +63,5 @@ def test_the_global_generator_is_left_alone():
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="count"):
         RandomBlocks(0)
-    with pytest.raises(ValueError, match="q and k"):
+    with pytest.raises(ValueError, match="`q` and `k`"):
         RandomBlocks(2).predict(torch.zeros(3, 2, 6, 4), torch.zeros(3, 2, 7, 4))

@@ -9,7 +9,8 @@ import torch
 from transformers import PreTrainedTokenizerFast, RobertaForMaskedLM
 
 from replication.corpora.grammar.corpus import write_documents
-from replication.corpora.tokens import encode_blocks, train_tokenizer
+from replication.corpora.tokens import KIND, encode_blocks, save_tokenizer, train_tokenizer
+from replication.files.storage import write_tensors
 from replication.masked_lm.model import build_model
 from replication.masked_lm.training import train
 
@@ -42,6 +43,25 @@ def text() -> tuple[PreTrainedTokenizerFast, torch.Tensor]:
     documents = list(islice(write_documents(0), 12))
     tokenizer = train_tokenizer(documents, vocab_size=300)
     return tokenizer, encode_blocks(documents, tokenizer, LENGTH)[0]["input_ids"]
+
+
+def configured(folder: Path, **changes: object) -> Path:
+    """Configure a run of these sizes, write its training sequences, and return the task's folder.
+
+    Changes are about the training.
+    """
+    # Not above: the script below has its own folder in the path alone.
+    from command_line import configure
+
+    from profiles import MASKED_LM
+
+    training = {key: value for key, value in TRAINING.items() if key != "disable_tqdm"} | changes
+    section = MASKED_LM | {"length": LENGTH, "model": ARCHITECTURE, "training": training}
+    results = configure(folder, masked_lm=section) / "masked_lm"
+    tokenizer, input_ids = text()
+    save_tokenizer(tokenizer, results / "tokenizer")
+    write_tensors(results / "tokens/train.safetensors", {"input_ids": input_ids}, kind=KIND)
+    return results
 
 
 def network(tokenizer: PreTrainedTokenizerFast, seed: int = 0, **changes: object) -> RobertaForMaskedLM:

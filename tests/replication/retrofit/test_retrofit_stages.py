@@ -1,115 +1,129 @@
 """The two stages on a model of this run, from files to files."""
 
-import json
+import shutil
 
 import pandas as pd
 import pytest
 import torch
+from command_line import assert_one_line, configure, run, succeed
 from transformers import RobertaConfig, RobertaForMaskedLM
-from typer.testing import CliRunner
 
+from profiles import MASKED_LM, RETROFIT
+from replication.corpora.tokens import KIND
 from replication.files.storage import write_tensors
 from replication.results import read_rules, read_sparsified, rule_points
 from replication.retrofit.model import load_encoder
-from replication.stages import app
+from replication.settings import label
 from sparselib.huggingface import Sparsified
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 60}
-SETTINGS = {
-    "alpha": 1.5,
-    "gold": "entmax:1.5",
+SECTION = RETROFIT | {
     "batch_size": 5,
-    "block": 4,
-    "window": 1,
+    "recalls": [0.8],
     "confidence": 0.8,
     "sequences": {"learn": 6, "calibrate": 24, "held_out": 4},
-    "students": {
-        "dimension": 2,
-        "gate_dimension": 2,
-        "epochs": 1,
-        "gate_epochs": 1,
-        "learning_rate": 0.01,
-        "points": 60,
-    },
     "rules": {
         "sparsefinder-distance": {"predictor": "Distance", "threshold": [0.1, 1.0]},
         "sparsefinder-v2": {"predictor": "ClusteredBlocks", "clusters": 2, "count": 1},
         "quest": {"predictor": "Quest", "count": [1, 2]},
     },
 }
+#: The first is that of the sparsified model.
+SEEDS = (3, 0)
 
 
-def replicate(command: str, folder, **options):
-    given = {"model": folder / "model", "train": folder / "train.safetensors", "valid": folder / "valid.safetensors"}
-    given |= {"settings": json.dumps(SETTINGS)} | options
-    arguments = [
-        f"--{name}={value}"
-        for name, values in given.items()
-        for value in (values if isinstance(values, list) else [values])
-    ]
-    return CliRunner().invoke(app, [command, *arguments])
+def configured(folder, **changes):
+    return configure(folder, student_seeds=SEEDS, masked_lm=MASKED_LM, retrofit=SECTION | changes)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    at = tmp_path_factory.mktemp("retrofit")
+    """A run with a model and its text, of which both stages have run."""
+    folder = tmp_path_factory.mktemp("retrofit") / "run"
+    results = configured(folder)
     torch.manual_seed(0)
     model = RobertaForMaskedLM(RobertaConfig(max_position_embeddings=40, **SIZES))
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(torch.randn_like(weight), alpha=0.3)
-    model.save_pretrained(at / "model")
-    (at / "model/training.json").write_text("{}")
+    model.save_pretrained(results / "masked_lm/model")
+    (results / "masked_lm/model/training.json").write_text("{}")
     for seed, split in enumerate(("train", "valid")):
         ids = torch.randint(4, 60, (30, 16), generator=torch.Generator().manual_seed(seed))
-        write_tensors(at / f"{split}.safetensors", {"input_ids": ids}, kind="tokens")
-    rules = {"output": at / "rules.parquet", "learning": at / "learning.csv", "seed": [0, 1]}
-    for done in (
-        replicate("measure-rules", at, **rules),
-        replicate("sparsify", at, output=at / "sparsified/recall0.8", recall=0.8, seed=3),
-    ):
-        assert done.exit_code == 0, done.output
-    return at
+        write_tensors(results / f"retrofit/tokens/{split}.safetensors", {"input_ids": ids}, kind=KIND)
+    succeed(folder, "measure-rules")
+    succeed(folder, "sparsify", recall=0.8)
+    return folder
 
 
-def test_learned_rules_have_every_seed_and_the_others_none(folder):
-    table = read_rules(folder)
+@pytest.fixture(scope="module")
+def retrofit(folder):
+    return folder / "results/tiny/retrofit"
+
+
+def test_learned_rules_have_every_seed_and_the_others_none(retrofit):
+    table = read_rules(retrofit)
     assert table.groupby("method")["seed"].unique().map(sorted).to_dict() == {
-        "sparsefinder-distance": [0, 1], "sparsefinder-v2": [0, 1], "quest": [-1],
+        "sparsefinder-distance": [0, 3], "sparsefinder-v2": [0, 3], "quest": [-1],
     }  # fmt: skip
     assert set(table["sequence"]) == set(range(4))
-    learning = pd.read_csv(folder / "learning.csv")
+    learning = pd.read_csv(retrofit / "learning.csv")
     assert len(learning) == 4
     assert (learning[["projection", "blocks", "gate"]] > 0).all(axis=None)
 
 
-def test_what_was_tuned_is_loaded_with_the_weights_and_does_what_was_measured(folder):
-    ((target, measured),) = read_sparsified(folder).items()
+def test_what_was_tuned_is_loaded_with_the_weights_and_does_what_was_measured(retrofit):
+    ((target, measured),) = read_sparsified(retrofit).items()
     assert target == 0.8
     assert set(measured["seed"]) == {3}
-    model = load_encoder(folder / "model")
-    sparse = Sparsified.load(model, folder / "sparsified/recall0.8")
-    told = {(head.layer, head.head): head for head in sparse.report.heads}
+    model = load_encoder(retrofit.parent / "masked_lm/model")
+    sparse = Sparsified.load(model, retrofit / "sparsified/recall0.8")
+    heads = {(head.layer, head.head): head for head in sparse.report.heads}
     for (layer, head), rows in measured.groupby(["layer", "head"]):
-        if told[layer, head].predictor == "dense":
+        if heads[layer, head].predictor == "dense":
             assert (rows["recall"] == 1).all()
         else:
-            assert rows["sparsity"].mean() == pytest.approx(told[layer, head].sparsity, abs=0.15)
+            assert rows["sparsity"].mean() == pytest.approx(heads[layer, head].sparsity, abs=0.15)
     assert sparse.report.gold == "entmax:1.5"
 
 
-def test_points_are_means_over_everything(folder):
-    points = rule_points(folder).set_index(["method", "setting"])
-    table = read_rules(folder)
-    quest = table[(table["method"] == "quest") & (table["setting"] == '{"count": 1}')]
-    assert points.loc[("quest", '{"count": 1}'), "recall"] == pytest.approx(quest["recall"].mean())
-    assert points.loc[("quest", '{"count": 1}'), "least"] == quest.groupby(["layer", "head"])["recall"].mean().min()
+def test_points_are_means_over_everything(retrofit):
+    points = rule_points(retrofit).set_index(["method", "setting"])
+    table, one = read_rules(retrofit), label({"count": 1})
+    quest = table[(table["method"] == "quest") & (table["setting"] == one)]
+    assert len(quest) == 4 * 2 * 4
+    assert points.loc[("quest", one), "recall"] == pytest.approx(quest["recall"].mean())
+    assert points.loc[("quest", one), "least"] == quest.groupby(["layer", "head"])["recall"].mean().min()
     assert "sparsified" in points.index.get_level_values("method")
 
 
-def test_too_few_sequences_are_named_before_anything_is_measured(folder, tmp_path):
-    settings = SETTINGS | {"sequences": {"learn": 6, "calibrate": 25, "held_out": 4}}
-    done = replicate("sparsify", folder, settings=json.dumps(settings), output=tmp_path / "out", recall=0.8, seed=0)
-    assert done.exit_code == 1
-    assert "30 sequences, and 31 are asked for" in done.output
-    assert not (tmp_path / "out").exists()
+@pytest.fixture
+def unmeasured(folder, tmp_path):
+    """A copy of the run with the model and its text alone."""
+    results = configured(tmp_path)
+    for name in ("masked_lm/model", "retrofit/tokens"):
+        shutil.copytree(folder / "results/tiny" / name, results / name)
+    return results / "retrofit"
+
+
+def test_too_few_sequences_are_named_before_anything_is_measured(unmeasured, tmp_path):
+    configured(tmp_path, sequences={"learn": 6, "calibrate": 25, "held_out": 4})
+    result = run(tmp_path, "sparsify", recall=0.8)
+    assert_one_line(result, "train.safetensors: 30 sequences, and 31 are asked for")
+    assert [path.name for path in unmeasured.iterdir()] == ["tokens"]
+
+
+def test_a_recall_that_the_configuration_lacks_is_named(unmeasured, tmp_path):
+    result = run(tmp_path, "sparsify", recall=0.9)
+    assert_one_line(result, "0.9: ")
+    assert "0.8" in result.stderr
+    assert [path.name for path in unmeasured.iterdir()] == ["tokens"]
+
+
+def test_another_model_is_loaded_from_its_folder(folder, unmeasured, tmp_path):
+    """With the same weights, the rules measure the same."""
+    (unmeasured.parent / "masked_lm/model").rename(tmp_path / "another")
+    configured(tmp_path, model="another")
+    succeed(tmp_path, "measure-rules")
+    tables = [read_rules(run / "results/tiny/retrofit") for run in (folder, tmp_path)]
+    pd.testing.assert_frame_equal(*tables, check_exact=True)

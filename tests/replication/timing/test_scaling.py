@@ -1,6 +1,5 @@
 """Growth with n: fits and break-even densities on numbers that are known, and a small measurement."""
 
-import json
 import math
 import pickle
 from functools import partial
@@ -10,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
+from command_line import assert_one_line, configure, run, succeed
 
+from profiles import MASKED_LM
 from replication import plots
-from replication.stages import app
 from replication.timing import clock as timing
 from replication.timing import contenders, scaling
 from replication.timing.contenders import Problem
@@ -221,21 +220,27 @@ def test_an_unknown_attention_is_refused():
         contenders.contender("linear", problem())
 
 
+STAGE = SMALL | {"lengths": [16], "predictor": {"clusters": 2, "count": 1}}
+
+
 def test_the_stage_writes_a_table(tmp_path):
-    output = tmp_path / "scaling.csv"
-    settings = json.dumps({**SMALL, "lengths": [16], "predictor": {"clusters": 2, "count": 1}})
-    arguments = ["scaling", "--settings", settings, "--threads", "1", "--seed", "0", "--output", str(output)]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert pd.read_csv(output).columns.tolist() == COLUMNS
-    assert {path.name for path in tmp_path.iterdir()} == {"scaling.csv", ".scaling.csv.seal"}
+    results = configure(tmp_path, scaling=STAGE)
+    succeed(tmp_path, "scaling", threads=1)
+    assert pd.read_csv(results / "scaling.csv").columns.tolist() == COLUMNS
+    assert {path.name for path in results.iterdir()} == {"scaling.csv", ".scaling.csv.seal"}
 
 
 def test_nothing_to_measure_is_an_error_of_one_line(tmp_path):
-    settings = json.dumps({**SMALL, "lengths": [], "predictor": {"clusters": 2, "count": 1}})
-    options = {"--settings": settings, "--threads": "1", "--seed": "0", "--output": str(tmp_path / "x.csv")}
-    arguments = ["scaling", *(word for option in options.items() for word in option)]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 1
-    assert result.stderr.startswith("error: lengths []")
-    assert list(tmp_path.iterdir()) == []
+    results = configure(tmp_path, scaling=STAGE | {"lengths": []})
+    assert_one_line(run(tmp_path, "scaling"), "scaling.lengths: must have at least 1 entry")
+    assert not results.exists()
+
+
+def test_nothing_to_measure_is_refused():
+    with pytest.raises(ValueError, match=r"must not be empty .* got \[\]"):
+        scaling.measure(**SMALL | {"lengths": []}, seed=0, device="cpu", predict=diagonal)
+
+
+def test_a_configuration_without_the_section_is_named(tmp_path):
+    configure(tmp_path, masked_lm=MASKED_LM)
+    assert_one_line(run(tmp_path, "scaling"), "scaling: the configuration tiny has no such section")

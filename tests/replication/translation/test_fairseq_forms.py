@@ -99,10 +99,10 @@ def test_a_factorised_decoder_attends_by_its_parts_in_turn(task, batch, name):
     ("options", "named"),
     [
         ({"attention_form": "Window", "attention_budget": None}, "--attention-budget"),
-        ({"attention_form": "Window", "attention_budget": 0}, "k must be at least 1"),
+        ({"attention_form": "Window", "attention_budget": 0}, "`k` must be at least 1"),
         ({"factorised_pattern": "strided"}, "--factorised-stride"),
-        ({"factorised_pattern": "strided", "factorised_stride": 0}, "stride must be at least 1"),
-        ({"factorised_pattern": "fixed", "factorised_stride": 4}, "summary: fixed needs one"),
+        ({"factorised_pattern": "strided", "factorised_stride": 0}, "`stride` must be at least 1"),
+        ({"factorised_pattern": "fixed", "factorised_stride": 4}, "`summary` must be given for fixed"),
         (RESTRICTED["Window"] | RESTRICTED["strided, merged"], "exclude each other"),
     ],
 )

@@ -1,19 +1,20 @@
 """Contrasts of pronouns by hand and by a loop, and their probabilities against fairseq's own scorer, one pair at a time."""
 
-import json
+import shutil
 
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
+from command_line import assert_one_line, configure, run, succeed
 
 pytest.importorskip("replication.translation.fairseq")
 from fairseq.sequence_scorer import SequenceScorer
 
+from profiles import FORMS
 from replication.corpora.parallel import write_parallel
 from replication.corpora.sources import read_block_sentences
 from replication.corpora.subwords import load_codes
-from replication.stages import app
+from replication.translation import pronouns
 from replication.translation.data import CODES, binarize
 from replication.translation.forms import form_options
 from replication.translation.model import load_translator
@@ -28,6 +29,15 @@ ARCHITECTURE = {
 TRAINING = {"lr": 0.01, "warmup_updates": 5, "max_tokens": 1000, "dropout": 0.0, "max_update": 12}
 GRAMMAR = {"source": "grammar", "sentences": {"train": 150, "valid": 20, "test": 60}, "seed": 5}
 SPLITS, PAIR, BLOCK_WORDS = ["train", "valid", "test"], ["fr", "en"], 60
+PLACE, CELL = "forms/documents/fr-en", "top-k-oow_k4_seed0"
+SECTION = FORMS["sentences"] | {
+    "corpus": {"fr-en": GRAMMAR},
+    "block_words": BLOCK_WORDS,
+    "merges": 60,
+    "architecture": ARCHITECTURE,
+    "training": TRAINING,
+    "runs": [{"forms": ["Top-k OOW", "Window"], "budgets": [4], "seeds": [0]}],
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +46,16 @@ def blocks():
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory, blocks):
+def at(tmp_path_factory):
+    """The folder of the run."""
     folder = tmp_path_factory.mktemp("pronouns")
+    configure(folder, forms={"documents": SECTION})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(at, blocks):
+    folder = at / "results/tiny" / PLACE
     for split, sides in blocks.items():
         write_parallel(folder / "corpus", split, {side: map(" ".join, text) for side, text in sides.items()})
     binarize(folder / "corpus", *PAIR, SPLITS, "spaces", 60, folder / "data", None)
@@ -51,8 +69,8 @@ def codes(data):
 
 @pytest.fixture(scope="module")
 def translator(data):
-    train(data, *PAIR, ARCHITECTURE, TRAINING | form_options("Top-k OOW", 4), 0, data.parent / "model")
-    return load_translator(data.parent / "model" / "model.safetensors", data)
+    train(data, *PAIR, ARCHITECTURE, TRAINING | form_options("Top-k OOW", 4), 0, data.parent / CELL)
+    return load_translator(data.parent / CELL / "model.safetensors", data)
 
 
 @pytest.fixture(scope="module")
@@ -174,25 +192,36 @@ def test_the_first_contrasts_of_every_pronoun_are_taken():
         first_of_each([], 9)
 
 
-def arguments(data, output, **changed):
-    options = {"from": "fr", "to": "en", "block-words": BLOCK_WORDS, "words": "spaces", "source": json.dumps(GRAMMAR)}
-    cell = {"name": "model", "form": "Top-k OOW", "budget": 4, "seed": 0}
-    options |= {"cell": json.dumps(cell), "data": data, "output": output} | changed
-    given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return ["measure-pronouns", *given, *[word for split in SPLITS for word in ("--split", split)]]
-
-
-def test_the_stage_asks_about_the_test_set(data, translator, codes, asked):
-    result = CliRunner().invoke(app, arguments(data, data.parent, contrasts=4))
-    assert result.exit_code == 0, result.output
+def test_the_stage_asks_about_the_test_set(at, data, translator, codes, asked, monkeypatch):
+    monkeypatch.setattr(pronouns, "CONTRASTS", 4)
+    succeed(at, "measure-pronouns", PLACE)
     expected = measure(translator, first_of_each(asked, 4), codes, 4000).assign(form="Top-k OOW", budget=4, seed=0)
-    pd.testing.assert_frame_equal(pd.read_csv(data.parent / "model" / "pronouns.csv"), expected, check_dtype=False)
+    pd.testing.assert_frame_equal(pd.read_csv(data.parent / CELL / "pronouns.csv"), expected, check_dtype=False)
+    assert [path.parent.name for path in data.parent.rglob("pronouns.csv")] == [CELL]
 
 
-def test_what_the_stage_cannot_measure_is_named(data):
-    result = CliRunner().invoke(app, arguments(data, data.parent, to="de"))
-    assert (result.exit_code, result.stderr) == (1, "error: --to: the pronouns are those of en, not of de\n")
-    without = arguments(data, data.parent)[:-2]
-    result = CliRunner().invoke(app, without)
-    assert result.exit_code == 1
-    assert result.stderr == "error: --split: test is what is measured on, and not among train, valid\n"
+@pytest.mark.parametrize(
+    ("pair", "changes"),
+    [
+        ("fr-de", {}),
+        ("fr-en", {"corpus": {"fr-en": {"source": "folder", "path": "nowhere"}}}),
+        ("fr-en", {"runs": [{"forms": ["Window"], "budgets": [4], "seeds": [0]}]}),
+    ],
+    ids=["into German", "without documents", "without the forms"],
+)
+def test_what_the_stage_cannot_measure_is_named(tmp_path, pair, changes):
+    configure(tmp_path, forms={"documents": SECTION | {"corpus": {pair: GRAMMAR}} | changes})
+    place = f"forms/documents/{pair}"
+    assert_one_line(run(tmp_path, "measure-pronouns", place), f"{place}: pronouns are measured in documents")
+
+
+def test_sentences_have_no_pronouns_to_measure(tmp_path):
+    configure(tmp_path, forms=FORMS)
+    result = run(tmp_path, "measure-pronouns", "forms/sentences/fr-en")
+    assert_one_line(result, "forms/sentences/fr-en: unknown place")
+
+
+def test_a_model_that_is_missing_is_named(data, tmp_path):
+    here = configure(tmp_path, forms={"documents": SECTION}) / PLACE
+    shutil.copytree(data, here / "data")
+    assert_one_line(run(tmp_path, "measure-pronouns", PLACE), f"{CELL}/model.safetensors: no such file")

@@ -1,19 +1,18 @@
 """Translators trained with an attention form: their measures against loops, and their cross-attention word by word."""
 
-import json
 import random
 import shutil
 
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
+from command_line import assert_one_line, configure, run, succeed
 
 pytest.importorskip("replication.translation.fairseq")
+from profiles import FORMS
 from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
 from replication.files.storage import read_header, read_tensors
-from replication.stages import app
 from replication.translation.cross_attention import describe, word_map, word_maps
 from replication.translation.data import binarize
 from replication.translation.forms import attended, attending_fully, form_options, measure
@@ -179,53 +178,85 @@ def test_cross_attention_is_that_of_the_model(translator):
     torch.testing.assert_close(extra["attn"][0][0], pieces[-1].mean(0))
 
 
-def test_the_stages_from_the_grammar_to_the_tables(tmp_path):
-    source = {"source": "grammar", "sentences": {"train": 40, "valid": 8, "test": 6}, "seed": 3}
-    pair = ["--from", "fr", "--to", "en"]
-    corpus, data, output = str(tmp_path / "corpus"), str(tmp_path / "data"), tmp_path / "output"
-    splits = [word for split in ("train", "valid", "test") for word in ("--split", split)]
-    languages = ["--language", "fr", "--language", "en"]
-    run("parallel-corpus", "--source", json.dumps(source), *splits, *languages, "--align", "test", "--output", corpus)
-    run("binarize", "--corpus", corpus, *pair, *splits, "--words", "spaces", "--merges", "50", "--output", data)
-    given = ["--references", f"{corpus}/test.en", "--alignment", f"{corpus}/test.alignment", "--beam", "2"]
-    model = ["--architecture", json.dumps(ARCHITECTURE), "--training", json.dumps(TRAINING | {"max_update": 2})]
-    cells = [
-        {"name": "first", "form": "Top-k", "budget": 2, "seed": 0},
-        {"name": "again", "form": "Top-k", "budget": 2, "seed": 0},
-        {"name": "full", "form": "Full", "budget": None, "seed": 0},
-    ]
-    asked = [word for cell in cells for word in ("--cell", json.dumps(cell))]
-    run("train-forms", "--data", data, *pair, *model, *asked, "--output", str(output))
-    run("measure-forms", "--data", data, *given, *asked, "--words", "spaces", "--output", str(output))
-    measured = {cell["name"]: pd.read_csv(output / cell["name"] / "measured.csv") for cell in cells}
-    assert measured["first"]["tested_with"].tolist() == ["Top-k", "Full"]
-    assert (measured["first"]["attended_cross"].iloc[0], measured["first"]["budget"].iloc[0]) == (2, 2)
-    assert measured["full"]["tested_with"].tolist() == ["Full"]
-    # What a job has trained before leaves no trace in the next model.
-    pd.testing.assert_frame_equal(measured["first"], measured["again"], check_exact=True)
-    models = [read_tensors(output / name / "model.safetensors", kind="translator") for name in ("first", "again")]
-    assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])
-    counts = pd.read_parquet(output / "first/sentences.parquet")
+PLACE, TOP_K, FULL = "forms/sentences/fr-en", "top-k_k2_seed0", "full_seed0"
+SECTION = FORMS["sentences"] | {
+    "corpus": {"fr-en": {"source": "grammar", "sentences": {"train": 40, "valid": 8, "test": 6}, "seed": 3}},
+    "merges": 50,
+    "architecture": ARCHITECTURE,
+    "training": TRAINING | {"max_update": 2},
+    "beam": 2,
+    "runs": [{"forms": ["Full", "Top-k"], "budgets": [2], "seeds": [0]}],
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder in which every stage has run."""
+    folder = tmp_path_factory.mktemp("stages") / "run"
+    configure(folder, forms={"sentences": SECTION})
+    for command in ("parallel-corpus", "binarize", "train-forms", "measure-forms"):
+        succeed(folder, command, PLACE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def output(whole):
+    return whole / "results/tiny" / PLACE
+
+
+def test_the_stages_from_the_grammar_to_the_tables(output):
+    measured = {name: pd.read_csv(output / name / "measured.csv") for name in (TOP_K, FULL)}
+    assert measured[TOP_K]["tested_with"].tolist() == ["Top-k", "Full"]
+    assert (measured[TOP_K]["attended_cross"].iloc[0], measured[TOP_K]["budget"].iloc[0]) == (2, 2)
+    assert measured[FULL]["tested_with"].tolist() == ["Full"]
+    counts = pd.read_parquet(output / TOP_K / "sentences.parquet")
     for tested_with, of_test in counts.groupby("tested_with"):
-        bleu = measured["first"].set_index("tested_with").loc[tested_with, "bleu"]
+        bleu = measured[TOP_K].set_index("tested_with").loc[tested_with, "bleu"]
         assert corpus_bleu(of_test[COUNTS].to_numpy(float).sum(0)) == pytest.approx(bleu)
-    cross = pd.read_csv(output / "first/cross_attention.csv")
+    cross = pd.read_csv(output / TOP_K / "cross_attention.csv")
     assert cross["layer"].tolist() == [0, 1]
     assert cross["aligned_words"].between(0, 1).all()
-    header = read_header(output / "first/map.safetensors", kind="cross-attention map")
-    assert read_tensors(output / "first/map.safetensors", kind="cross-attention map")["weights"].shape[2:] == (
+    header = read_header(output / TOP_K / "map.safetensors", kind="cross-attention map")
+    assert read_tensors(output / TOP_K / "map.safetensors", kind="cross-attention map")["weights"].shape[2:] == (
         len(header["target_words"]),
         len(header["source_words"]),
     )
-    few = tmp_path / "few"
-    shutil.copytree(output / "full", few / "full")
-    run(
-        "measure-forms", "--data", data, *given, *asked[-2:], "--tested", "4", "--words", "spaces", "--output", str(few)
-    )
-    assert pd.read_csv(few / "full/measured.csv")["sentences"].tolist() == [4]
-    assert pd.read_parquet(few / "full/sentences.parquet")["sentence"].tolist() == [0, 1, 2, 3]
 
 
-def run(*arguments):
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
+def copy_without_models(output, folder, **changes):
+    """Copy the text of a run, configure the copy, and return the folder of its models."""
+    copied = configure(folder, forms={"sentences": SECTION | changes}) / PLACE
+    for name in ("corpus", "data"):
+        shutil.copytree(output / name, copied / name)
+    return copied
+
+
+def test_a_job_of_several_models_trains_and_measures_each_as_if_it_were_alone(output, tmp_path):
+    """What a job has trained before leaves no trace in the next model."""
+    alone = copy_without_models(output, tmp_path)
+    for command in ("train-forms", "measure-forms"):
+        succeed(tmp_path, command, PLACE, cell=TOP_K)
+    assert not (alone / FULL).exists()
+    tables = [pd.read_csv(folder / TOP_K / "measured.csv") for folder in (output, alone)]
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    models = [read_tensors(folder / TOP_K / "model.safetensors", kind="translator") for folder in (output, alone)]
+    assert models[0].keys() == models[1].keys()
+    assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])
+
+
+def test_as_many_sentences_are_translated_as_the_configuration_says(output, tmp_path):
+    few = copy_without_models(output, tmp_path, tested=4)
+    shutil.copytree(output / FULL, few / FULL)
+    succeed(tmp_path, "measure-forms", PLACE, cell=FULL)
+    assert pd.read_csv(few / FULL / "measured.csv")["sentences"].tolist() == [4]
+    assert pd.read_parquet(few / FULL / "sentences.parquet")["sentence"].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("command", ["train-forms", "measure-forms"])
+def test_an_unknown_cell_is_named_before_anything_is_trained_or_measured(output, tmp_path, command):
+    folder = copy_without_models(output, tmp_path)
+    before = sorted(folder.rglob("*"))
+    result = run(tmp_path, command, PLACE, cell=[FULL, "top-k_k3_seed0"])
+    assert_one_line(result, "top-k_k3_seed0: ")
+    assert f"did you mean {TOP_K}?" in result.stderr
+    assert sorted(folder.rglob("*")) == before

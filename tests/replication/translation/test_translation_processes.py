@@ -1,16 +1,18 @@
 """A translator trained by two processes, over gloo on a CPU, through fairseq's own distributed training."""
 
-import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 
 import pandas as pd
 import pytest
 import torch
+from command_line import CONFIG, configure
 
 pytest.importorskip("replication.translation.fairseq")
+from profiles import TRANSLATION
 from replication.corpora.parallel import write_parallel
 from replication.files.storage import read_tensors
 from replication.translation.data import binarize
@@ -21,11 +23,13 @@ ARCHITECTURE = {
     for key, value in {"layers": 1, "embed_dim": 32, "ffn_embed_dim": 32, "attention_heads": 2}.items()
 }
 TRAINING = {"lr": 0.01, "warmup_updates": 5, "max_tokens": 200, "dropout": 0.0, "max_update": 12, "update_freq": 2}
+PLACE = "translation/en-de"
+SECTION = TRANSLATION | {"corpus": {"en-de": TRANSLATION["corpus"]["fr-en"]}, "architecture": ARCHITECTURE}
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """Train with so many processes; the folder of the model and what was said."""
+    """Train with so many processes; return the model's folder and the finished process."""
     folder = tmp_path_factory.mktemp("processes")
     rng = random.Random(0)
     for split, count in {"train": 400, "valid": 20}.items():
@@ -38,17 +42,18 @@ def trained(tmp_path_factory):
     (folder / "stage.py").write_text("from replication.stages import app; app()")
 
     def train(count, **changes):
-        output = folder / f"model{count}{len(changes)}"
-        options = {"data": folder / "data", "from": "en", "to": "de", "seed": 0, "output": output, "processes": count}
-        options |= {"architecture": json.dumps(ARCHITECTURE), "training": json.dumps(TRAINING | changes)}
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        here = folder / "-".join([str(count), *(f"{key}{value}" for key, value in changes.items())])
+        results = configure(here, translation=SECTION | {"training": TRAINING | changes}) / PLACE
+        shutil.copytree(folder / "data", results / "data")
+        command = ["train-translation", PLACE, "--config", CONFIG, "--processes", str(count)]
         done = subprocess.run(
-            [sys.executable, str(folder / "stage.py"), "train-translation", *words],
+            [sys.executable, str(folder / "stage.py"), *command],
+            cwd=here,
             env=os.environ | {"OMP_NUM_THREADS": "1"},
             capture_output=True,
             text=True,
         )
-        return output, done
+        return results / "model", done
 
     return train
 
@@ -67,6 +72,6 @@ def test_two_processes_train_as_one(trained):
 
 
 def test_an_update_that_cannot_be_divided_is_named(trained):
-    _, said = trained(2, update_freq=3)
-    assert said.returncode != 0
-    assert "update_freq 3 cannot be divided among 2 processes" in " ".join(said.stderr.split())
+    _, done = trained(2, update_freq=3)
+    assert done.returncode != 0
+    assert "`update_freq` must be a multiple of 2" in " ".join(done.stderr.split())

@@ -4,16 +4,16 @@ import json
 import random
 import shutil
 
+import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
+from command_line import assert_one_line, configure, run, succeed
 
 pytest.importorskip("replication.translation.fairseq")
+from profiles import NORMALIZER_SPEED
 from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
-from replication.stages import app
 from replication.translation.contenders import CONTENDERS, SOFTMAX
-from replication.translation.data import binarize
 from replication.translation.fairseq.transformer import PLACES
 from replication.translation.speed import SPEEDS, measure
 
@@ -26,24 +26,38 @@ TRAINING = {"lr": 0.01, "warmup_updates": 2, "max_tokens": 300, "dropout": 0.0, 
 SETTINGS = {"repeats": 2, "beam": 2, "batch": 4}
 
 
+SECTION = NORMALIZER_SPEED | {
+    "corpus": {"en-de": {"source": "folder", "path": "text"}},
+    "merges": 10,
+    "architecture": ARCHITECTURE,
+    "training": TRAINING,
+    "top_k": 2,
+    **SETTINGS,
+}
+
+
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("speed")
+def at(tmp_path_factory):
+    """The folder of the run."""
+    folder = tmp_path_factory.mktemp("speed") / "run"
     rng = random.Random(0)
     for split, count in {"train": 60, "valid": 6, "test": 6}.items():
         lines = [" ".join(rng.choices("alpha beta gamma delta".split(), k=rng.randint(3, 9))) for _ in range(count)]
-        write_parallel(folder / "corpus", split, {"en": lines, "de": [line.upper() for line in lines]})
-    binarize(folder / "corpus", "en", "de", ["train", "valid", "test"], "spaces", 10, folder / "data", None)
+        write_parallel(folder / "text", split, {"en": lines, "de": [line.upper() for line in lines]})
+    configure(folder, normalizer_speed=SECTION)
+    for command in ("parallel-corpus", "binarize"):
+        succeed(folder, command, "normalizer_speed")
     return folder
 
 
 @pytest.fixture(scope="module")
-def models(data):
-    options = {"data": data / "data", "from": "en", "to": "de", "top_k": 2, "seed": 0, "output": data / "models"}
-    options |= {"architecture": json.dumps(ARCHITECTURE), "training": json.dumps(TRAINING)}
-    arguments = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    result = CliRunner().invoke(app, ["train-normalizers", *arguments])
-    assert result.exit_code == 0, result.output
+def data(at):
+    return at / "results/tiny/normalizer_speed"
+
+
+@pytest.fixture(scope="module")
+def models(at, data):
+    succeed(at, "train-normalizers")
     return data / "models"
 
 
@@ -52,8 +66,13 @@ def measured(data, models, **changes):
     return measure(data / "data", references, "spaces", **SETTINGS | changes, models=models)
 
 
-def test_every_contender_is_measured(data, models):
-    table, sentences, details = measured(data, models)
+@pytest.fixture(scope="module")
+def measurement(data, models):
+    return measured(data, models)
+
+
+def test_every_contender_is_measured(measurement):
+    table, sentences, details = measurement
     assert (details["pair"], details["top_k"]) == ("en-de", 2)
     assert set(table["updates"]) == {4}
     assert [*zip(table["contender"], table["implementation"], strict=True)] == [
@@ -95,3 +114,34 @@ def test_a_model_that_is_missing_is_named(data, models, tmp_path):
     (tmp_path / "models/entmax/sparsemax/model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"entmax/sparsemax/model\.safetensors"):
         measured(data, tmp_path / "models")
+
+
+def test_the_stage_writes_what_was_measured(at, data, measurement):
+    expected, sentences, details = measurement
+    succeed(at, "normalizer-speed")
+    table = pd.read_csv(data / "speed.csv")
+    assert list(table) == list(expected)
+    exact = ["contender", "implementation", "updates", "bleu", "attended", "decoded_tokens"]
+    pd.testing.assert_frame_equal(table[exact], expected[exact])
+    pd.testing.assert_frame_equal(pd.read_parquet(data / "sentences.parquet"), sentences)
+    written = json.loads((data / "speed.json").read_text())
+    assert {key: written[key] for key in ("repeats", "beam", "batch", "pair", "top_k")} == {
+        **SETTINGS,
+        "pair": "en-de",
+        "top_k": 2,
+    }
+    assert written["alphas"] == details["alphas"]
+    assert {"entmax", "hardware", "source"} <= written.keys()
+
+
+def test_a_model_that_is_missing_stops_the_stage_in_one_line(at, models, tmp_path):
+    folder = shutil.copytree(at, tmp_path / "run")
+    here = folder / "results/tiny/normalizer_speed"
+    (here / "models/entmax/sparsemax/model.safetensors").unlink()
+    assert_one_line(run(folder, "normalizer-speed"), "entmax/sparsemax/model.safetensors: no such file")
+
+
+@pytest.mark.parametrize("name", ["top_k", "repeats", "beam", "batch"])
+def test_a_number_below_one_is_refused_by_its_key(at, tmp_path, name):
+    configure(tmp_path, normalizer_speed=SECTION | {name: 0})
+    assert_one_line(run(tmp_path, "train-normalizers"), f"normalizer_speed.{name}: must be at least 1, got 0")

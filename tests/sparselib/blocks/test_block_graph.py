@@ -129,7 +129,10 @@ def test_predicted_lists_pass_the_checks_of_masks():
 
 @pytest.mark.parametrize(
     ("blocks", "first", "named"),
-    [(6, 7, r"predicted \(1, 2, 6, 1\) holds blocks outside 0..6"), (5, 0, r"must be integers \[B, H, 6, K\]")],
+    [
+        (6, 7, r"`predicted` must hold blocks in 0..6, got 7 to 7 in shape \(1, 2, 6, 1\)"),
+        (5, 0, r"must be integers \[B, H, 6, K\]"),
+    ],
     ids=["index", "shape"],
 )
 def test_predictors_of_others_are_checked(blocks, first, named):

@@ -123,7 +123,7 @@ def test_a_list_holds_no_padding_no_future_and_no_block_twice(name, lengths, cau
 def test_refuses_values_that_are_not_finite(predictor, name, bad):
     q, k = torch.zeros(2, 3, 2, 6, 4)
     (q if name == "q" else k)[1, 1, 2, 3] = bad
-    with pytest.raises(ValueError, match=f"{name} holds NaN or infinite values"):
+    with pytest.raises(ValueError, match=f"`{name}` must be finite"):
         predictor.predict(q, k)
 
 
@@ -135,7 +135,7 @@ def test_refuses_wrong_lengths(predictor, lengths):
 
 @pytest.mark.parametrize("shape", [(3, 6, 4), (2, 2, 6, 4), (3, 2, 7, 4), (3, 2, 6, 5)])
 def test_refuses_mismatched_shapes(predictor, shape):
-    with pytest.raises(ValueError, match="q and k"):
+    with pytest.raises(ValueError, match="`q` and `k`"):
         predictor.predict(torch.zeros(3, 2, 6, 4), torch.zeros(shape))
 
 

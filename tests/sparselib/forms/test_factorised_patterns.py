@@ -34,11 +34,11 @@ def test_every_layer_equals_its_double_loop(pattern, heads, layer):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("dilated", 4), "pattern must be one of strided, fixed"),
-        (("strided", 0), "stride must be at least 1"),
-        (("strided", 4, 2), "summary: fixed needs one and strided has none; got 2 for strided"),
-        (("fixed", 4), "summary: fixed needs one and strided has none; got None for fixed"),
-        (("fixed", 4, 5), "summary must be in 1..stride"),
+        (("dilated", 4), "`pattern` must be one of strided, fixed"),
+        (("strided", 0), "`stride` must be at least 1"),
+        (("strided", 4, 2), "`summary` must be given for fixed and left out for strided, got 2 for strided"),
+        (("fixed", 4), "`summary` must be given for fixed and left out for strided, got None for fixed"),
+        (("fixed", 4, 5), "`summary` must be in 1..4"),
     ],
 )
 def test_names_and_numbers_out_of_range_are_named(arguments, message):

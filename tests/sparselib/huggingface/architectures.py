@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from transformers import CONFIG_MAPPING, MODEL_MAPPING, PreTrainedConfig, PreTrainedModel
 
 from sparselib.huggingface import use_attention
-from sparselib.huggingface.example_inputs import guesses
+from sparselib.huggingface.example_inputs import guess_inputs
 
 TABLE = Path(__file__).parents[3] / "docs" / "architectures.csv"
 EXACT, REFUSED, SILENT, NOT_BUILT = "exact", "refused", "silently wrong", "not built"
@@ -135,7 +135,7 @@ def _others(model: PreTrainedModel) -> Iterator[tuple[dict[str, Tensor], list[Te
 
     They have other numbers; sentences are twice as long, and the padded one is the first.
     """
-    for inputs in guesses(model):
+    for inputs in guess_inputs(model):
         other = {}
         for name, value in inputs.items():
             other[name] = value.flip(0) if value.is_floating_point() else torch.cat([value.flip(0)] * 2, dim=1)

@@ -13,7 +13,7 @@ from sparselib.huggingface.calibration import _choose
 from sparselib.huggingface.gold import gold_rule
 from sparselib.huggingface.guarantee import certified, last_certified, sequences_needed
 from sparselib.huggingface.heads import Setting
-from sparselib.huggingface.layers import Layer, Measured, shown
+from sparselib.huggingface.layers import Layer, Measured, observed_layers
 from sparselib.huggingface.learning import learn_projections
 from sparselib.normalizers import Entmax
 
@@ -61,14 +61,14 @@ def measured():
     control = use_attention(model, Entmax(1))
     layers = [Layer(), Layer()]
     rule = gold_rule("entmax:1.5")
-    learn_projections(shown(model, control, layers, rule, text(8, 20, seed=1)), layers, 4, 0)
+    learn_projections(observed_layers(model, control, layers, rule, text(8, 20, seed=1)), layers, 4, 0)
     order = [
         Setting("dense"),
         *(Setting("distance", 3, threshold=2**place) for place in (*(x / 4 for x in range(20, -4, -1)),)),
     ]
     found = Measured()
-    for seen in shown(model, control, layers, rule, text(24, 20, seed=2)):
-        found.add(layers[0], seen[0], [order] * 4)
+    for observed in observed_layers(model, control, layers, rule, text(24, 20, seed=2)):
+        found.add(layers[0], observed[0], [order] * 4)
     return found, order
 
 

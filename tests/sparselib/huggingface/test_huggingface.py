@@ -11,10 +11,10 @@ from transformers import (
 )
 
 from sparselib import control as module_of_control
-from sparselib.blocks.kernel_arguments import token_rules
 from sparselib.dense_attention import attention_weights, gold_graph
 from sparselib.huggingface import use_attention
 from sparselib.kernels import BlockMask
+from sparselib.masks.visible import causal_and_lengths
 from sparselib.normalizers import Entmax, entmax15
 
 
@@ -207,7 +207,9 @@ def test_a_model_learns_through_visited_blocks():
 def test_the_layers_of_a_model_look_at_their_mask_once(monkeypatch):
     """But at every mask: one that changed in its place is another for the next sentence."""
     found = []
-    monkeypatch.setattr(module_of_control, "token_rules", lambda x: found.append(token_rules(x)) or found[-1])
+    monkeypatch.setattr(
+        module_of_control, "causal_and_lengths", lambda x: found.append(causal_and_lengths(x)) or found[-1]
+    )
     case = make("gpt2")
     control = use_attention(case.model)
     mask = torch.ones(2, 1, 9, 9, dtype=torch.bool).tril()
@@ -233,9 +235,9 @@ def test_blocks_refuse_what_they_cannot_honour():
     with control.visiting(two_by_two), pytest.raises(ValueError, match="neither weights nor graphs of token pairs"):
         with control.restricted_to(gold):
             case()
-    with control.restricted_to(gold), pytest.raises(ValueError, match="not both at once"):
+    with control.restricted_to(gold), pytest.raises(ValueError, match="cannot be combined with"):
         with control.visiting(two_by_two):
             case()
     case.model.train()
-    with control.visiting(two_by_two), pytest.raises(ValueError, match="block-sparse attention has none"):
+    with control.visiting(two_by_two), pytest.raises(ValueError, match="must be 0 for block-sparse attention"):
         case.model(**case.inputs)

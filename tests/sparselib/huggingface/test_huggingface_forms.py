@@ -72,5 +72,5 @@ def test_decoding_word_by_word_with_a_cache_is_decoding_at_once(name):
 def test_a_form_without_cross_attention_says_so():
     graph = FormGraph([form("Window", 2)], causal=False)
     q, k = torch.zeros(1, 1, 5, 4), torch.zeros(1, 1, 3, 4)
-    with pytest.raises(ValueError, match="Window is for self-attention"):
+    with pytest.raises(ValueError, match=r"`forms\[0\]` must allow cross-attention .* got Window"):
         graph(LayerCall(0, q, k, torch.ones(1, 1, 5, 3, dtype=torch.bool)))

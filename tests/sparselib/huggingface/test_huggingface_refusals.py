@@ -34,15 +34,15 @@ def test_an_argument_that_nobody_knows_is_refused_by_name_and_the_model_is_as_it
 
 def test_what_differs_from_eager_attention_is_refused(monkeypatch):
     """Here, a scale that is lost on the way."""
-    own = huggingface._understood
+    own = huggingface._mask_and_scoring
 
     def forgetful(*arguments):
         visible, scoring = own(*arguments)
         return visible, type(scoring)(scale=2.0)
 
     case = make("bert")
-    monkeypatch.setattr(huggingface, "_understood", forgetful)
-    with pytest.raises(ValueError, match="BertModel: last_hidden_state is not that of the model's eager attention"):
+    monkeypatch.setattr(huggingface, "_mask_and_scoring", forgetful)
+    with pytest.raises(ValueError, match="BertModel: last_hidden_state differs from the model's eager attention"):
         use_attention(case.model)
     assert case.model.config._attn_implementation == "eager"
 
@@ -59,7 +59,7 @@ def test_a_part_that_attends_by_itself_is_refused_by_name():
             return found
 
     sizes = {"vocab_size": 50, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 32}
-    with pytest.raises(ValueError, match="Pooled computes attention by itself in MultiheadAttention"):
+    with pytest.raises(ValueError, match="Pooled computes attention itself in MultiheadAttention"):
         use_attention(Pooled(BertConfig(**sizes, num_hidden_layers=1)))
 
 
@@ -70,7 +70,10 @@ def test_a_part_that_was_not_seen_is_refused_when_it_is_called():
     use_attention(encoder, inputs=encoder_alone)
     assert encoder(**encoder_alone).last_hidden_state.shape[:2] == encoder_alone["input_ids"].shape
     case.model.set_attn_implementation(huggingface.NAME)
-    with pytest.raises(ValueError, match="MarianAttention was not called by the inputs that use_attention saw"):
+    with pytest.raises(
+        ValueError,
+        match=r"`inputs` of use_attention must .* but did not reach MarianAttention",
+    ):
         case.model(**case.inputs)
 
 
@@ -88,7 +91,7 @@ def test_a_model_whose_inputs_cannot_be_guessed_asks_for_them():
 
     sizes = {"vocab_size": 50, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 32}
     model = Asking(BertConfig(**sizes, num_hidden_layers=1))
-    with pytest.raises(ValueError, match=r"Asking: no inputs that could be guessed run .*give use_attention inputs"):
+    with pytest.raises(ValueError, match=r"`inputs` cannot be guessed for Asking .*pass inputs to use_attention"):
         use_attention(model)
     assert use_attention(model, inputs={"words": torch.arange(8)[None]}).layers == 1
 
@@ -113,7 +116,7 @@ def test_a_refused_second_change_leaves_the_first_one(monkeypatch):
 def test_a_mask_of_whole_numbers_is_refused():
     case = make("bert")
     use_attention(case.model)
-    with pytest.raises(ValueError, match=r"a mask of torch\.int64"):
+    with pytest.raises(ValueError, match=r"`attention_mask` must be boolean .* got torch\.int64"):
         case.model(case.inputs["input_ids"], attention_mask=torch.ones(2, 1, LENGTH, LENGTH, dtype=torch.int64))
 
 

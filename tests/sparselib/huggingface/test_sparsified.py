@@ -9,7 +9,7 @@ from small_models import made, text
 from transformers import FSMTConfig, FSMTForConditionalGeneration
 
 from sparselib.huggingface import Sparsified, sparsify, use_attention
-from sparselib.huggingface.blocks import _of_layer
+from sparselib.huggingface.blocks import _layer_blocks
 from sparselib.huggingface.heads import Setting, per_head
 from sparselib.huggingface.layers import Layer
 from sparselib.huggingface.sparsified import DESCRIPTION, TENSORS
@@ -99,14 +99,14 @@ def test_100_changes_of_a_saved_folder_are_refused(tmp_path):
     described = json.loads(own[DESCRIPTION])
     described["format"] = 0
     (tmp_path / DESCRIPTION).write_text(json.dumps(described))
-    with pytest.raises(ValueError, match="changed since it was saved"):
+    with pytest.raises(ValueError, match="was changed since it was saved"):
         Sparsified.load(model, tmp_path)
     (tmp_path / DESCRIPTION).write_bytes(own[DESCRIPTION])
     with torch.no_grad():
         next(model.parameters())[0, 0] += 1e-3
     for other in (model, made("bert", seed=1), made("gpt2")):
         before = other.config._attn_implementation
-        with pytest.raises(ValueError, match="of other weights than those of this"):
+        with pytest.raises(ValueError, match="belongs to other weights than those of this"):
             Sparsified.load(other, tmp_path)
         assert other.config._attn_implementation == before
 
@@ -142,7 +142,7 @@ def test_blocks_are_those_that_hold_a_predicted_pair():
     padded = torch.zeros(2, 3, 20, 20, dtype=torch.bool)
     padded[:, :, :19, :19] = tokens
     expected = padded.unflatten(3, (10, 2)).any(-1).unflatten(2, (10, 2)).any(3)
-    assert torch.equal(_of_layer(layer, 2, q, k, None).to_dense(), expected)
+    assert torch.equal(_layer_blocks(layer, 2, q, k, None).to_dense(), expected)
     assert 0.1 < expected[:, 0].float().mean() < 0.9
 
 
@@ -163,19 +163,19 @@ def test_visited_blocks_keep_what_is_predicted():
 def test_distances_know_no_blocks(sparse):
     _, result = sparse
     assert any("distance" in one.predictor for one in result.report.heads)
-    with pytest.raises(ValueError, match="predicted by distances, which know no blocks"):
+    with pytest.raises(ValueError, match="`predictors` must not include distance for blocks"):
         result.to_blocks(8)
 
 
 BAD = {
-    "recall": ({"recall": 1.0}, "recall must be between 0 and 1"),
-    "recall below": ({"recall": 0.0}, "recall must be between 0 and 1"),
-    "recall no number": ({"recall": float("nan")}, "recall must be between 0 and 1"),
-    "confidence": ({"confidence": 1.5}, "confidence must be between 0 and 1"),
-    "gold": ({"gold": "most"}, "gold must be"),
-    "predictors": ({"predictors": ("guess",)}, "predictors must be one of distance, kmeans, window"),
-    "no predictors": ({"predictors": ()}, "predictors: there is none"),
-    "too few sequences": ({"confidence": 0.999}, "sequences are left to calibrate with; .* needs at least"),
+    "recall": ({"recall": 1.0}, "`recall` must be between 0 and 1"),
+    "recall below": ({"recall": 0.0}, "`recall` must be between 0 and 1"),
+    "recall no number": ({"recall": float("nan")}, "`recall` must be between 0 and 1"),
+    "confidence": ({"confidence": 1.5}, "`confidence` must be between 0 and 1"),
+    "gold": ({"gold": "most"}, "`gold` must be"),
+    "predictors": ({"predictors": ("guess",)}, "`predictors` must be one of distance, kmeans, window"),
+    "no predictors": ({"predictors": ()}, "`predictors` must name at least one"),
+    "too few sequences": ({"confidence": 0.999}, "`batches` must leave at least .* sequences to calibrate with"),
 }
 
 
@@ -203,7 +203,7 @@ def test_a_model_whose_masks_say_more_than_lengths_is_refused_with_the_reason_an
     """Padding on the left: the layers were looked at already when it was found."""
     model = made("gpt2")
     batches = [{name: x.flip(1) for name, x in inputs.items()} for inputs in text(12)]
-    with pytest.raises(ValueError, match="GPT2Model has no attention to sparsify: its mask says more than padding on"):
+    with pytest.raises(ValueError, match="GPT2Model has no attention to sparsify: its mask hides more than padding on"):
         sparsify(model, batches, recall=0.9)
     assert model.config._attn_implementation != "sparselib"
     assert not any(hasattr(module, "sparselib_place") for module in model.modules())
@@ -218,7 +218,7 @@ def test_batches_may_be_read_once():
 
 
 def test_no_batches_are_refused():
-    with pytest.raises(ValueError, match="batches: there is none"):
+    with pytest.raises(ValueError, match="`batches` must hold at least two"):
         sparsify(made("bert"), [])
 
 

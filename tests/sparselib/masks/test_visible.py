@@ -1,8 +1,12 @@
-"""What may be seen: real tokens, and no future ones."""
+"""Visible pairs, and the lengths and causality that describe them."""
 
 import pytest
+import torch
 
 from sparselib.masks import visible_pairs
+from sparselib.masks.visible import causal_and_lengths
+
+TRIANGLE = torch.ones(5, 5, dtype=torch.bool).tril()
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -27,3 +31,28 @@ def test_unequal_sides_have_neither_lengths_nor_a_future(asked):
     assert visible_pairs(1, 4, 6).all()
     with pytest.raises(ValueError, match="as many queries as keys"):
         visible_pairs(1, 4, 6, **asked)
+
+
+def test_masks_of_lengths_and_causality_are_recognised():
+    assert causal_and_lengths(None) == (False, None)
+    assert causal_and_lengths(torch.ones(2, 1, 5, 5, dtype=torch.bool)) == (False, None)
+    assert causal_and_lengths(TRIANGLE.expand(2, 1, 5, 5)) == (True, None)
+    assert causal_and_lengths(torch.ones(1, 1, 1, 1, dtype=torch.bool)) == (False, None)  # one token: no rule is needed
+    real = torch.arange(5) < torch.tensor([5, 3, 0])[:, None]
+    for causal, rule in ((False, torch.ones_like(TRIANGLE)), (True, TRIANGLE)):
+        found, lengths = causal_and_lengths(rule & real[:, None, None])
+        assert (found, lengths.tolist()) == (causal, [5, 3, 0])
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        TRIANGLE.flip(1).expand(2, 1, 5, 5),
+        (torch.arange(5) > 1).expand(2, 1, 5, 5),
+        torch.ones(2, 1, 3, 5, dtype=torch.bool),
+        torch.ones(2, 4, 5, 5, dtype=torch.bool),
+    ],
+)
+def test_other_masks_raise(mask):
+    with pytest.raises(ValueError, match="block-sparse attention"):
+        causal_and_lengths(mask)

@@ -115,7 +115,7 @@ def test_is_frozen(predictor):
 def test_refuses_values_that_are_not_finite(predictor, name, bad):
     q, k = queries_and_keys(6)
     (q if name == "q" else k)[1, 1, 2, 3] = bad
-    with pytest.raises(ValueError, match=f"{name} holds NaN or infinite values"):
+    with pytest.raises(ValueError, match=f"`{name}` must be finite"):
         predictor.predict(q, k)
 
 
@@ -128,7 +128,7 @@ def test_refuses_wrong_lengths(predictor, lengths):
 @pytest.mark.parametrize("shape", [(3, 6, 4), (2, 2, 6, 4), (3, 1, 6, 4), (3, 2, 6, 5)])
 def test_refuses_mismatched_shapes(predictor, shape):
     q, _ = queries_and_keys(6)
-    with pytest.raises(ValueError, match="q and k"):
+    with pytest.raises(ValueError, match="`q` and `k`"):
         predictor.predict(q, torch.zeros(shape))
 
 

@@ -39,5 +39,5 @@ def test_scale_does_not_matter():
 
 
 def test_error_names_the_argument():
-    with pytest.raises(ValueError, match="k must"):
+    with pytest.raises(ValueError, match="`k` must"):
         TopK(0)
