@@ -14,33 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from replication.config import grids
+
 # Most readers of a table have imported pandas already; the command line has not.
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Arguments of predictors and selection rules, and the target of sparsified heads, in the order of their columns.
-ARGUMENTS = (
-    "threshold",
-    "metric",
-    "bins",
-    "clusters",
-    "top_k",
-    "match",
-    "membership",
-    "global_count",
-    "random_keys",
-    "random_scope",
-    "buckets",
-    "rounds",
-    "k",
-    "count",
-    "mass",
-    "columns",
-    "diagonals",
-    "sinks",
-    "window",
-    "target",
-)
+#: Columns of arguments, in their order: those of predictors and selection rules, and the target of sparsified heads.
+ARGUMENTS = (*grids.ARGUMENTS, "target")
 #: The label, which is a column in memory only.
 LABEL = "setting"
 

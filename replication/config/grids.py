@@ -1,7 +1,7 @@
 """Grids of predicted graphs: predictors, selection rules, and the settings that tasks share."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -184,6 +184,9 @@ Rule = TypeAliasType(
     ],
 )
 Rules = Annotated[dict[t.Name, Rule], Field(min_length=1)]
+_CLASSES = [kind for union in (Method, Rule) for kind in get_args(get_args(union.__value__)[0])]
+#: Arguments of all predictors and selection rules, each once.
+ARGUMENTS = tuple(dict.fromkeys(name for kind in _CLASSES for name in kind.model_fields if name != "predictor"))
 
 
 class Projection(Section):

@@ -6,14 +6,14 @@ MT_LOGS = LOGS / "translation" / "{source}-{target}"
 
 
 def pair_settings(wildcards):
-    """What decides the text of a language pair."""
+    """Return the settings that determine the text of a language pair."""
     return text_settings(
         PARALLEL_PLACES[f"translation/{wildcards.source}-{wildcards.target}"]
     )
 
 
 def corpus_files(files, splits):
-    """Text of both languages."""
+    """Return the text files of both languages."""
     return [
         files.corpus(split, language)
         for split in splits
@@ -28,7 +28,7 @@ rule parallel_corpus:
         corpus_files(PAIR, ALL_SPLITS),
     log:
         MT_LOGS / "corpus.log",
-    # What is long hangs on every pair.
+    # Long jobs wait for every pair.
     priority: 1
     resources:
         **needs("parallel_corpus"),
@@ -36,7 +36,7 @@ rule parallel_corpus:
         code=function_hash("parallel-corpus"),
         settings=pair_settings,
     message:
-        "Write or read sentences in {wildcards.source} and {wildcards.target}"
+        "Prepare sentences in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate parallel-corpus translation/{wildcards.source}-{wildcards.target} --config {input.config} > {log} 2>&1"
 
@@ -60,7 +60,7 @@ rule binarize:
         code=function_hash("binarize"),
         settings=picked(MT, "words", "merges"),
     message:
-        "Cut the sentences in {wildcards.source} and {wildcards.target} into subwords"
+        "Tokenize sentences in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate binarize translation/{wildcards.source}-{wildcards.target} --config {input.config} > {log} 2>&1"
 
@@ -84,7 +84,7 @@ rule train_translation:
     message:
         "Train the translator from {wildcards.source} to {wildcards.target}"
     shell:
-        "replicate train-translation translation/{wildcards.source}-{wildcards.target} --processes {resources.gpu}"
+        "replicate train-translation --processes {resources.gpu} translation/{wildcards.source}-{wildcards.target}"
         " --config {input.config} > {log} 2>&1"
 
 
@@ -109,7 +109,7 @@ if MT.pretraining:
                 ]
             ),
         message:
-            "Write or read sentences in {wildcards.source} and {wildcards.target} for the first training"
+            "Prepare pretraining sentences in {wildcards.source} and {wildcards.target}"
         shell:
             "replicate parallel-corpus translation/{wildcards.source}-{wildcards.target}/pretraining"
             " --config {input.config} > {log} 2>&1"
@@ -131,7 +131,7 @@ if MT.pretraining:
             code=function_hash("binarize"),
             settings=picked(MT, "words", "merges"),
         message:
-            "Cut the sentences of the first training, {wildcards.source} to {wildcards.target}, into subwords"
+            "Tokenize pretraining sentences in {wildcards.source} and {wildcards.target}"
         shell:
             "replicate binarize translation/{wildcards.source}-{wildcards.target}/pretraining"
             " --config {input.config} > {log} 2>&1"
@@ -152,10 +152,10 @@ if MT.pretraining:
             settings=picked(MT, "architecture", "pretraining"),
             seed=RUN.seed,
         message:
-            "Train a first translator from {wildcards.source} to {wildcards.target}"
+            "Pretrain the translator from {wildcards.source} to {wildcards.target}"
         shell:
-            "replicate train-translation translation/{wildcards.source}-{wildcards.target}/pretraining"
-            " --processes {resources.gpu} --config {input.config} > {log} 2>&1"
+            "replicate train-translation --processes {resources.gpu} translation/{wildcards.source}-{wildcards.target}/pretraining"
+            " --config {input.config} > {log} 2>&1"
 
 
 rule extract_decoder:
