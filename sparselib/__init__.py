@@ -28,21 +28,8 @@ _MODULES = {
     "sparsity": "metrics",
     "topk_softmax": "normalizers",
 }
-__all__ = [
-    "Entmax",
-    "Scoring",
-    "attention",
-    "entmax",
-    "entmax15",
-    "gold_graph",
-    "masks",
-    "pareto_front",
-    "precision",
-    "recall",
-    "sparsemax",
-    "sparsity",
-    "topk_softmax",
-]
+__all__ = ["Entmax", "Scoring", "attention", "entmax", "entmax15", "gold_graph", "masks", "pareto_front", "precision",
+           "recall", "sparsemax", "sparsity", "topk_softmax"]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

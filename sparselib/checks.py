@@ -13,7 +13,6 @@ def at_least(name: str, value: float, minimum: float) -> None:
 
 
 def one_of(name: str, value: str, allowed: Collection[str]) -> None:
-    """Raise ``ValueError``, naming the argument and the choices, unless `value` is in `allowed`."""
     if value not in allowed:
         raise ValueError(f"`{name}` must be one of {', '.join(allowed)}; got {value!r}")
 

@@ -23,26 +23,21 @@ class LayerCall:
 
     Parameters
     ----------
-    layer : int
-        Layers are numbered in the order in which the model calls them.
-    q, k : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``
-        Queries and keys before scaling. In incremental decoding, `q` holds the new positions only, which are the last ones.
-    visible : Bool Tensor ``[B, 1, Q, K]``
-        The model's own mask.
+    layer : int, by the order in which the model calls its layers
+    q, k : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``, before scaling
+        In incremental decoding, `q` holds the new positions only, which are the last ones.
+    visible : Bool Tensor ``[B, 1, Q, K]``, the model's own mask
     prefix : Tensor ``[B, H, K, D]``, optional
         Queries of the whole prefix, ending with `q`, for a graph that declares ``needs_prefix``.
     positions : integer Tensor ``[Q]``, optional
         Positions of the queries in their own sentence, in fairseq's cross-attention. In self-attention the keys give them.
     scoring : Scoring
-        How the model scores `q` and `k`.
 
     Examples
     --------
     >>> q = k = 4 * torch.eye(3).view(1, 1, 3, 3)
-    >>> LayerCall(0, q, k, visible=torch.ones(1, 1, 3, 3, dtype=torch.bool)).gold()[0, 0].int()
-    tensor([[1, 0, 0],
-            [0, 1, 0],
-            [0, 0, 1]], dtype=torch.int32)
+    >>> LayerCall(0, q, k, visible=torch.ones(1, 1, 3, 3, dtype=torch.bool)).gold()[0, 0].int().tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
     """
 
     layer: int
@@ -101,10 +96,8 @@ class TokenPairs:
 
     Parameters
     ----------
-    graph : callable, optional
-        Restricts attention to the pairs that it returns for a :class:`LayerCall`; by default all visible pairs attend.
-    observer : callable, optional
-        Called with each :class:`LayerCall` and its mask.
+    graph : callable, optional, from a :class:`LayerCall` to the pairs that attend (default: all visible pairs)
+    observer : callable, optional, called with each :class:`LayerCall` and its mask
 
     Examples
     --------
@@ -124,8 +117,7 @@ class VisitedBlocks:
     ----------
     blocks : callable
         Maps a layer's number, queries, keys and lengths to a :class:`~sparselib.kernels.BlockMask`, or to None for all blocks.
-    alpha : float, optional
-        Replaces the alpha of the model's normaliser.
+    alpha : float, optional, instead of the alpha of the model's normaliser
 
     Examples
     --------
@@ -143,26 +135,18 @@ class AttentionControl:
 
     Parameters
     ----------
-    normalizer : callable or sequence of callables
-        For every layer, or one per layer.
-    layers : int
-        Number of attention layers.
-    mode : TokenPairs or VisitedBlocks
-        What the layers compute; the context managers below change it.
-    around : callable
-        Returns a context manager that is entered with every mode, for the model's integration to prepare or refuse.
+    normalizer : callable or sequence of callables, for every layer or one per layer
+    layers : int, the number of attention layers
+    mode : TokenPairs or VisitedBlocks, changed by the context managers below
+    around : callable, which returns a context manager that is entered with every mode, so that a model can prepare or refuse
 
     Examples
     --------
-    >>> from transformers import RobertaConfig, RobertaModel
-    >>> from sparselib.huggingface.attention import use_attention
-    >>> tiny = {"num_hidden_layers": 2, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 99}
-    >>> model = RobertaModel(RobertaConfig(**tiny)).eval()
-    >>> control, seen = use_attention(model), []
-    >>> with control.observing(lambda call, mask: seen.append(call.layer)), control.restricted_to(lambda call: call.visible):
-    ...     output = model(torch.tensor([[5, 6, 7]]))
-    >>> control.layers, seen
-    (2, [0, 1])
+    >>> control, q = AttentionControl(layers=1), torch.zeros(1, 1, 3, 4)
+    >>> with control.restricted_to(lambda call: call.visible.tril()):
+    ...     weights = control.weights(0, q, q, visible=None)
+    >>> weights[0, 0, 1]
+    tensor([0.5000, 0.5000, 0.0000])
     """
 
     normalizer: Normalizer | Sequence[Normalizer] = entmax15
@@ -173,7 +157,7 @@ class AttentionControl:
     _last_mask: tuple = field(default=(None, None), init=False, repr=False)
 
     def normalizer_of(self, layer: int) -> Normalizer:
-        """Return a layer's normaliser."""
+        """Return the normaliser of a layer."""
         return self.normalizer[layer] if isinstance(self.normalizer, Sequence) else self.normalizer
 
     @property
@@ -183,41 +167,19 @@ class AttentionControl:
 
     @contextmanager
     def restricted_to(self, graph: Graph | None) -> Iterator[None]:
-        """Restrict every layer's attention to a graph, inside a ``with`` block (section 5, "replacing G by G-hat").
-
-        Parameters
-        ----------
-        graph : callable or None
-            From a :class:`LayerCall` to a Bool Tensor that broadcasts to ``[B, H, Q, K]``; None lifts any restriction.
-
-        Raises
-        ------
-        ValueError
-            Inside :meth:`visiting`.
-        """
+        """Restrict all layers to a graph (None: all visible pairs) inside ``with``, but not in :meth:`visiting` (section 5)."""
         with self._in_mode(replace(self._token_pairs(), graph=graph)):
             yield
 
     @contextmanager
     def observing(self, observer: Observer) -> Iterator[None]:
-        """Call `observer` with each layer's :class:`LayerCall` and mask, inside a ``with`` block.
-
-        Raises
-        ------
-        ValueError
-            Inside :meth:`visiting`.
-        """
+        """Call `observer` with each layer's :class:`LayerCall` and mask inside ``with``, but not inside :meth:`visiting`."""
         with self._in_mode(replace(self._token_pairs(), observer=observer)):
             yield
 
     @contextmanager
     def visiting(self, blocks: BlockGraph, alpha: float | None = None) -> Iterator[None]:
-        """Compute block-sparse attention over the given blocks only, inside a ``with`` block.
-
-        Parameters
-        ----------
-        blocks, alpha
-            As in :class:`VisitedBlocks`; an `alpha` of 1 is softmax.
+        """Compute block-sparse attention over the given blocks only, inside ``with``; see :class:`VisitedBlocks`.
 
         Raises
         ------
@@ -241,18 +203,7 @@ class AttentionControl:
         prefix: Tensor | None = None,
         positions: Tensor | None = None,
     ) -> Tensor:
-        """Return one layer's attention weights ``[B, H, Q, K]`` over token pairs.
-
-        Parameters
-        ----------
-        layer, q, k, visible, scoring, prefix, positions
-            As in :class:`LayerCall`; a `visible` of None makes all pairs visible.
-
-        Raises
-        ------
-        ValueError
-            Inside :meth:`visiting`, which computes no weights.
-        """
+        """Return one layer's attention weights ``[B, H, Q, K]`` over token pairs; a `visible` of None hides none."""
         pairs, normalizer = self._token_pairs(), self.normalizer_of(layer)
         if pairs.graph is not None or pairs.observer is not None:
             if visible is None:
@@ -268,13 +219,7 @@ class AttentionControl:
     def visited(
         self, layer: int, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float | None = None
     ) -> Tensor:
-        """Return one layer's output ``[B, H, n, E]`` over the blocks that it visits.
-
-        Raises
-        ------
-        ValueError
-            If `visible` hides more than padding on the right and later keys.
-        """
+        """Return one layer's output ``[B, H, n, E]``; `visible` may hide only padding on the right and later keys."""
         causal, lengths = self._causal_and_lengths(layer, visible)
         alpha = alpha_of(self.normalizer_of(layer)) if self.mode.alpha is None else self.mode.alpha
         mask = self.mode.blocks(layer, q, k, lengths)
@@ -291,7 +236,6 @@ class AttentionControl:
         return description
 
     def _token_pairs(self) -> TokenPairs:
-        """Return the mode, or raise ``ValueError`` inside :meth:`visiting`."""
         if isinstance(self.mode, VisitedBlocks):
             raise ValueError(
                 "`visiting()` computes neither weights nor graphs of token pairs, so `weights()`, `restricted_to()` and "

@@ -7,18 +7,11 @@ from math import isfinite
 def pareto_front(sparsity: Iterable[float], score: Iterable[float]) -> list[int]:
     """Return the indices of the points that no other point dominates, by rising sparsity.
 
-    A point is dominated if another has at least its sparsity and at least its score, and more of one. Equal points do not
-    dominate each other: all of them stay, in their given order.
+    A point is dominated if another has at least its sparsity and score, and more of one. Of equal points, all stay.
 
     Parameters
     ----------
-    sparsity, score : list, array or Tensor ``[N]``
-        Finite numbers. Higher is better for both, so negate a perplexity.
-
-    Raises
-    ------
-    ValueError
-        If the numbers are not finite, or not one-dimensional and of one length.
+    sparsity, score : list, array or Tensor ``[N]`` of finite numbers, of which higher ones are better
 
     Examples
     --------
@@ -36,7 +29,6 @@ def pareto_front(sparsity: Iterable[float], score: Iterable[float]) -> list[int]
 
 
 def _points(sparsity: Iterable[float], score: Iterable[float]) -> list[tuple[float, float]]:
-    """Return checked pairs of sparsity and score."""
     x, y = ([*values] for values in (sparsity, score))
     try:
         points = [(float(a), float(b)) for a, b in zip(x, y, strict=True)]

@@ -1,13 +1,4 @@
-"""Graphs that restrict a model's layers, in training and in incremental decoding.
-
-::
-
-    form_graph = FormGraph([form("Window", 8)] * control.layers, causal=True)
-    predicted = PredictedGraph(projections, [Distance(1.0)] * control.layers, window=3, global_tokens="first_last")
-    with control.restricted_to(predicted): model(ids)
-
-Factorised patterns are forms too: ``[factorised("strided", 16, layer=n) for n in range(control.layers)]``.
-"""
+"""Graphs that restrict a model's layers, in training and in incremental decoding: ``with control.restricted_to(graph):``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,41 +22,28 @@ __all__ = ["FormGraph", "PredictedGraph"]
 class FormGraph:
     """A graph with one attention form per layer.
 
-    Positions count a sentence's real tokens, so padding on the left moves neither blocks nor global tokens. Cross-attention of
-    Hugging Face models passes no query positions, so the form Random draws other keys there in decoding than in training.
+    Positions count real tokens, so padding on the left moves neither blocks nor global tokens. Hugging Face's cross-attention
+    passes no query positions, so the form Random draws other keys there in decoding than in training.
 
     Parameters
     ----------
-    forms : sequence of RowWise
-        One per layer, from :func:`sparselib.forms.form` or :func:`sparselib.forms.factorised`.
-    causal : bool
-        Whether the layers are a decoder's self-attention.
+    forms : sequence of RowWise, such as :func:`sparselib.forms.form`, one per layer
+    causal : bool, whether the layers are a decoder's self-attention
 
     Examples
     --------
     >>> from sparselib.forms import form
-    >>> q = k = torch.zeros(1, 2, 4, 8)
-    >>> call = LayerCall(0, q, k, visible=torch.ones(1, 1, 4, 4, dtype=torch.bool).tril())
-    >>> FormGraph([form("Window", 2)], causal=True)(call)[0, 0].int()
-    tensor([[1, 0, 0, 0],
-            [1, 1, 0, 0],
-            [0, 1, 1, 0],
-            [0, 0, 1, 1]], dtype=torch.int32)
+    >>> x = torch.zeros(1, 2, 4, 8)
+    >>> call = LayerCall(0, x, x, visible=torch.ones(1, 1, 4, 4, dtype=torch.bool).tril())
+    >>> FormGraph([form("Window", 2)], causal=True)(call)[0, 0].int().tolist()
+    [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
     """
 
     forms: Sequence[RowWise]
     causal: bool
 
     def __call__(self, call: LayerCall) -> Tensor:
-        """Return the form's pairs, a Bool Tensor that broadcasts to ``[B, H, Q, K]``.
-
-        Queries without positions are taken to stand at the last keys.
-
-        Raises
-        ------
-        ValueError
-            If the call is recognisably cross-attention and the form is not defined for it.
-        """
+        """Return the form's pairs, broadcastable to ``Bool[B, H, Q, K]``; queries without positions stand at the last keys."""
         form, q, keys = self.forms[call.layer], call.q, call.k.shape[2]
         filled = _filled(call.visible) if q.shape[2] < keys else keys
         k, visible = call.k[:, :, :filled], call.visible[..., :filled]
@@ -93,41 +71,24 @@ class FormGraph:
 class PredictedGraph:
     """Predicted edges, window and global tokens (section 4.3) in every layer of self-attention.
 
+    In a decoder, predictors that rank, route or draw see a query's prefix: its row is the last row of the prediction for the
+    prefix that ends at it. Position patterns are drawn for a prefix with one more token.
+
     Parameters
     ----------
-    projections : sequence of callables
-        One per layer, ``[B, H, n, D]`` -> ``[B, H, n, R]``.
-    predictors : sequence of Predictor
-        One per layer.
-    window : int
-        Total width, as in :func:`sparselib.masks.sliding_window`; in a decoder, its future half is hidden.
-    global_tokens : str
-        ``"none"``, ``"first"`` or, in an encoder, ``"first_last"``.
-    causal : bool
-        Whether the layers are a decoder's.
-
-    Raises
-    ------
-    ValueError
-        If `global_tokens` is none of these; a decoder has no last token yet.
-
-    Notes
-    -----
-    In a decoder, Distance and k-means decide about each pair separately, so a step of incremental decoding needs the new
-    query only. The other predictors rank, route or draw over a whole sequence. In a decoder that is the prefix: a query's row
-    is the last row of the prediction for the prefix that ends at the query. Position patterns are drawn for a prefix with one
-    more token.
+    projections : sequence of callables ``[B, H, n, D]`` -> ``[B, H, n, R]``, one per layer
+    predictors : sequence of Predictor, one per layer
+    window : int, the total width as in :func:`sparselib.masks.sliding_window`, whose future half a decoder hides
+    global_tokens : ``"none"``, ``"first"`` or, in an encoder, ``"first_last"``
+    causal : bool, whether the layers are a decoder's
 
     Examples
     --------
     >>> from sparselib.predictors import Distance
     >>> x = torch.tensor([0.0, 3.0, 0.1, 7.0]).view(1, 1, 4, 1)
     >>> call = LayerCall(0, x, x, visible=torch.ones(1, 1, 4, 4, dtype=torch.bool))
-    >>> PredictedGraph([lambda x: x], [Distance(1.0)], global_tokens="first")(call)[0, 0].int()
-    tensor([[1, 1, 1, 1],
-            [1, 1, 0, 0],
-            [1, 0, 1, 0],
-            [1, 0, 0, 1]], dtype=torch.int32)
+    >>> PredictedGraph([lambda x: x], [Distance(1.0)], global_tokens="first")(call)[0, 0].int().tolist()
+    [[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]]
     """
 
     projections: Sequence[Callable[[Tensor], Tensor]]
@@ -146,14 +107,7 @@ class PredictedGraph:
         return self.causal and any(predictor.needs.prefix for predictor in self.predictors)
 
     def __call__(self, call: LayerCall) -> Tensor:
-        """Return the graph ``Bool[B, H, Q, K]`` of one attention call.
-
-        Raises
-        ------
-        ValueError
-            If padding is not on the right, in an encoder or where a decoder's predictor or global tokens depend on where
-            sentences begin; or if a predictor needs the queries of the prefix and decoding does not keep them.
-        """
+        """Return the graph ``Bool[B, H, Q, K]``; encoders, prefix predictors and global tokens need padding on the right."""
         project, predictor = self.projections[call.layer], self.predictors[call.layer]
         if not self.causal:
             _, lengths = causal_and_lengths(call.visible)

@@ -1,8 +1,6 @@
-"""Block-sparse entmax attention, implemented in the folder ``kernels/``.
-
-That folder has no ``__init__.py``: a regular package named ``kernels`` would shadow Hugging Face's, which transformers probes
-by importing it. A module with a ``__path__`` is a package too, so this module is the package ``sparselib.kernels``.
-"""
+"""Block-sparse entmax attention, implemented in the folder ``kernels/``."""
+# That folder has no `__init__.py`: a regular package named `kernels` would shadow Hugging Face's, which transformers probes by
+# importing it. A module with a `__path__` is a package too, so this module is the package `sparselib.kernels`.
 
 from pathlib import Path
 

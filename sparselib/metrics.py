@@ -1,7 +1,6 @@
-"""Measures of a predicted graph, per sentence and head.
+"""Measures of a predicted graph, per sentence and head, over the visible pairs V: real tokens and, if causal, no later key.
 
-All counts are over the visible pairs V: both tokens are real and, if causal, the key is not after the query. A ratio over an
-empty set is 1: no gold pair was missed, or no predicted pair is wrong.
+A ratio over an empty set is 1: no gold pair was missed, or no predicted pair is wrong.
 """
 
 import torch
@@ -19,15 +18,8 @@ def recall(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causal: 
     Parameters
     ----------
     predicted, gold : Bool Tensor ``[B, H, Q, K]``
-    lengths : integers ``[B]``, optional
-        Real tokens of each sentence; by default every token is real.
-    causal : bool
-        Whether later keys are hidden.
-
-    Raises
-    ------
-    ValueError
-        If the masks are not boolean, 4-D and of one shape, or lengths are outside 0 to n.
+    lengths : integers ``[B]``, optional, the real tokens of each sentence
+    causal : bool, whether later keys are hidden
 
     Examples
     --------
@@ -45,8 +37,7 @@ def precision(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, causa
 
     Parameters
     ----------
-    predicted, gold, lengths, causal
-        As in :func:`recall`, which also lists the errors.
+    predicted, gold, lengths, causal : as in :func:`recall`
 
     Examples
     --------
@@ -62,8 +53,7 @@ def sparsity(predicted: Tensor, *, lengths: Lengths = None, causal: bool = False
 
     Parameters
     ----------
-    predicted, lengths, causal
-        As in :func:`recall`, which also lists the errors.
+    predicted, lengths, causal : as in :func:`recall`
 
     Examples
     --------
@@ -82,8 +72,7 @@ def exact_fraction(predicted: Tensor, gold: Tensor, *, lengths: Lengths = None, 
 
     Parameters
     ----------
-    predicted, gold, lengths, causal
-        As in :func:`recall`, which also lists the errors.
+    predicted, gold, lengths, causal : as in :func:`recall`
 
     Examples
     --------
@@ -102,8 +91,7 @@ def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = Fal
 
     Parameters
     ----------
-    predicted, lengths, causal
-        As in :func:`recall`, which also lists the errors.
+    predicted, lengths, causal : as in :func:`recall`
 
     Examples
     --------
@@ -115,7 +103,6 @@ def empty_rows(predicted: Tensor, *, lengths: Lengths = None, causal: bool = Fal
 
 
 def _visible_of(mask: Tensor, lengths: Lengths, causal: bool) -> Tensor:
-    """Return the visible part of a checked mask, without reading it if every pair is visible."""
     if mask.dtype != torch.bool or mask.ndim != 4:
         raise ValueError(f"masks must be Bool[B, H, Q, K], got {mask.dtype} {tuple(mask.shape)}")
     if lengths is None and not causal:
@@ -124,20 +111,16 @@ def _visible_of(mask: Tensor, lengths: Lengths, causal: bool) -> Tensor:
 
 
 def _real_queries(mask: Tensor, lengths: Lengths) -> Tensor:
-    """Return ``Bool[B, H, Q]``, True where a query is real."""
     return real_positions(mask.shape[0], mask.shape[2], lengths, mask.device)[:, None].expand(mask.shape[:3])
 
 
 def _check_same_shape(predicted: Tensor, gold: Tensor) -> None:
-    """Raise ``ValueError`` if the masks differ in shape."""
     if predicted.shape != gold.shape:
         raise ValueError(f"predicted {tuple(predicted.shape)} and gold {tuple(gold.shape)} differ in shape")
 
 
 def edge_counts(mask: Tensor) -> Tensor:
     """Count the True pairs of each head, int64 ``[B, H]``.
-
-    On a CPU, ``sum`` takes 15 times as long, because it first writes eight bytes for each pair.
 
     Parameters
     ----------
@@ -148,11 +131,11 @@ def edge_counts(mask: Tensor) -> Tensor:
     >>> edge_counts(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4))
     tensor([[4]])
     """
+    # On a CPU, `sum` takes 15 times as long, because it first writes eight bytes for each pair.
     if mask.device.type != "cpu" or not mask.numel():
         return mask.sum(dim=(-2, -1))
     return torch.stack([head.count_nonzero() for head in mask.flatten(0, 1)]).view(mask.shape[:2])
 
 
 def _ratio(part: Tensor, whole: Tensor) -> Tensor:
-    """Return part / whole, or 1 where `whole` is 0."""
     return torch.where(whole > 0, part.double() / whole, 1.0)

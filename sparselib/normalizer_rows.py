@@ -1,4 +1,4 @@
-"""Row-wise kernels of the normalisers: thresholds, probabilities and their gradients."""
+"""Row-wise kernels of the normalisers and of their gradients, which write their result for rows ``[N, K]`` to `out`."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,6 @@ def by_chunks(function: Callable[..., None], *tensors: Tensor) -> Tensor:
 
 
 def entmax15_rows(scores: Tensor, out: Tensor) -> None:
-    """Write the 1.5-entmax of each row of ``scores [N, K]`` to ``out``."""
     u = _above_threshold(scores, 1.5, out)
     out.copy_(u.mul_(u)) if u is not out else u.mul_(u)
 
@@ -43,7 +42,7 @@ def _above_threshold(scores: Tensor, alpha: float, out: Tensor) -> Tensor:
 
 
 def entmax15_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
-    """Write the Jacobian-vector product ``g * sqrt(p) - sqrt(p) * <g, sqrt(p)> / sum sqrt(p)`` of each row ``[N, K]``."""
+    """Write the Jacobian-vector product ``g * sqrt(p) - sqrt(p) * <g, sqrt(p)> / sum sqrt(p)`` of each row."""
     p = probabilities.float() if probabilities.dtype in (torch.float16, torch.bfloat16) else probabilities
     # sqrt(p) as rsqrt(p) * p: MKL's sqrt takes ten times as long where p is 0, and most entries are.
     root = p.clamp_min(torch.finfo(p.dtype).tiny).rsqrt_().mul_(p)
@@ -56,36 +55,31 @@ def entmax15_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> 
 
 
 def topk_rows(scores: Tensor, k: int, out: Tensor) -> None:
-    """Write the softmax over the k largest entries of each row of ``scores [N, K]`` to ``out``."""
     smallest = scores.topk(k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
     torch.softmax(scores.masked_fill(scores < smallest, -torch.inf), -1, out=out)
 
 
 def softmax_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
-    """Write the Jacobian-vector product ``p * (g - <g, p>)`` of each row ``[N, K]``; it is 0 at masked keys, where p is."""
+    """Write the Jacobian-vector product ``p * (g - <g, p>)`` of each row; it is 0 at masked keys, where p is."""
     torch.ops.aten._softmax_backward_data.out(grad, probabilities, -1, probabilities.dtype, grad_input=out)
 
 
 def sparsemax_rows(scores: Tensor, out: Tensor) -> None:
-    """Write the sparsemax of each row of ``scores [N, K]`` to ``out``."""
     u = _above_threshold(scores, 2, out)
     if u is not out:
         out.copy_(u)
 
 
 def sparsemax_rows_backward(probabilities: Tensor, grad: Tensor, out: Tensor) -> None:
-    """Write the Jacobian-vector product of each row ``[N, K]``: on the support, the gradient minus its mean there."""
+    """Write the Jacobian-vector product of each row: on the support, the gradient minus its mean there."""
     support = probabilities > 0
     mean = (grad * support).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
     out.copy_(torch.where(support, grad - mean, 0.0))
 
 
 def alpha_rows(scores: Tensor, alpha: Tensor, out: Tensor) -> None:
-    """Write the alpha-entmax of each row of ``scores [N, K]``, with its ``alpha [N, 1]`` in (1, 2), to ``out``.
-
-    ``p = ((alpha - 1) z - tau)_+ ** e`` with ``e = 1 / (alpha - 1) > 1``. The e-norm of the base is convex and falling in
-    tau, and 1 at the threshold. So Newton's iteration approaches the threshold from below in fewer steps than bisection.
-    """
+    """Write the alpha-entmax ``p = ((alpha - 1) z - tau)_+ ** e``, ``e = 1 / (alpha - 1)``, for ``alpha [N, 1]`` in (1, 2)."""
+    # The e-norm of the base is convex and falling in tau, so Newton's iteration approaches the threshold from below.
     x = (scores - scores.amax(-1, keepdim=True)).mul_(alpha - 1)
     exponent = 1 / (alpha - 1)
     tau = x.new_full((len(x), 1), -1.0)
@@ -105,10 +99,7 @@ def alpha_rows(scores: Tensor, alpha: Tensor, out: Tensor) -> None:
 
 
 def alpha_rows_backward(probabilities: Tensor, alpha: Tensor, grad: Tensor, grad_alpha: Tensor, out: Tensor) -> None:
-    """Write the gradients of :func:`alpha_rows`: the scores' to ``out [N, K]``, the alphas' to ``grad_alpha [N, 1]``.
-
-    See Correia et al. 2019, Propositions 1 and 2.
-    """
+    """Write the gradients of scores and, to ``grad_alpha [N, 1]``, of alphas (Correia et al. 2019, Propositions 1 and 2)."""
     slope = probabilities.pow(2 - alpha)
     product = grad * slope
     mean = product.sum(-1, keepdim=True) / slope.sum(-1, keepdim=True)

@@ -1,7 +1,6 @@
-"""Sparse normalisers: exact, fast and differentiable maps from scores to probabilities along one axis.
+"""Sparse normalisers: exact, differentiable maps from scores to probabilities of the same shape and dtype along one axis.
 
-Scores have any shape and probabilities the same shape and dtype. A score of ``-inf`` masks its key. A row without any finite
-score gives NaN here, and zeros in :func:`sparselib.attention`. Signatures are the ``entmax`` package's.
+A score of ``-inf`` masks its key. A row without finite scores gives NaN, but zeros in :func:`sparselib.attention`.
 """
 
 from collections.abc import Callable
@@ -33,18 +32,13 @@ Normalizer = Callable[[Tensor], Tensor]
 def entmax15(scores: Tensor, dim: int = -1) -> Tensor:
     """Return the exact 1.5-entmax of `scores`: ``p = (scores / 2 - tau)_+ ** 2`` with `tau` such that `p` sums to one.
 
+    Newton's iteration approaches `tau` from below, where the equation is convex. If the closed form on the resulting support
+    changes the support, the row is sorted (Peters et al. 2019, Alg. 2). So the support always equals that of sorting.
+
     Parameters
     ----------
-    scores : Tensor
-        Half precision is computed in float32.
-    dim : int
-        The axis that sums to one.
-
-    Notes
-    -----
-    Peters et al. 2019 (Alg. 2) sort the scores. Here Newton's iteration approaches `tau` from below: ``||(x - tau)_+||`` is
-    convex, falling and nearly linear while the support does not change. A closed form on the resulting support gives `tau`. If
-    the support changes once more, the row is solved by sorting. So the support always equals that of sorting.
+    scores : Tensor, computed in float32 if in half precision
+    dim : int, the axis that sums to one
 
     Examples
     --------
@@ -57,13 +51,9 @@ def entmax15(scores: Tensor, dim: int = -1) -> Tensor:
 def sparsemax(scores: Tensor, dim: int = -1) -> Tensor:
     """Return the exact sparsemax of `scores`, their Euclidean projection onto the simplex (Martins & Astudillo 2016).
 
-    Newton's iteration on the piecewise linear equation reaches the threshold from below in finitely many steps.
-
     Parameters
     ----------
-    scores : Tensor
-    dim : int
-        The axis that sums to one.
+    scores, dim : as in :func:`entmax15`
 
     Examples
     --------
@@ -78,23 +68,16 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
 
     Parameters
     ----------
-    scores : Tensor
+    scores, dim : as in :func:`entmax15`
     alpha : float or Tensor
         A number of at least 1: 1 is softmax, 1.5 and 2 use their exact algorithms. A tensor above 1 everywhere gives an alpha
         per row, for example per head; it has size 1 at `dim`, broadcasts to the shape of `scores` and gets a gradient.
-    dim : int
-        The axis that sums to one.
 
     Raises
     ------
     ValueError
-        If `alpha` is a number below 1, or a tensor that is not above 1 everywhere.
     ImportError
-        If an alpha is above 2 and the ``entmax`` package is missing: ``pip install sparselib[entmax]``.
-
-    Notes
-    -----
-    Newton's iteration solves alphas up to 2. Above 2 the equation is not convex, and the ``entmax`` package bisects.
+        If an alpha is above 2, where the ``entmax`` package bisects, and it is missing: ``pip install sparselib[entmax]``.
 
     Examples
     --------
@@ -118,7 +101,6 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
 
 
 def _entmax_of_tensor(scores: Tensor, alpha: Tensor) -> Tensor:
-    """Return the alpha-entmax along the last axis for a tensor of alphas."""
     # Float32 or better and shifted to a maximum of 0: steps towards the threshold would vanish beside large scores.
     x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
     x = x - x.detach().amax(-1, keepdim=True)
@@ -135,20 +117,11 @@ def _entmax_of_tensor(scores: Tensor, alpha: Tensor) -> Tensor:
 def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
     """Return the softmax over the `k` largest scores along `dim` (Explicit Sparse Transformer, Eq. 3-4).
 
-    Ties with the k-th largest score are kept. The gradient treats the threshold as a constant.
-
     Parameters
     ----------
-    scores : Tensor
-    k : int
-        At least 1; a `k` beyond the row keeps every finite score.
-    dim : int
-        The axis that sums to one.
-
-    Raises
-    ------
-    ValueError
-        If `k` is below 1.
+    scores, dim : as in :func:`entmax15`
+    k : int, at least 1
+        Ties with the k-th largest score are kept. The gradient treats the threshold as a constant.
 
     Examples
     --------
@@ -165,17 +138,9 @@ def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
 class Entmax:
     """The alpha-entmax with a fixed alpha, as a function ``(scores, dim=-1)``.
 
-    Block-sparse attention reads the attribute `alpha`; see :func:`alpha_of`.
-
     Parameters
     ----------
-    alpha : float
-        At least 1, as in :func:`entmax`.
-
-    Raises
-    ------
-    ValueError
-        If `alpha` is below 1.
+    alpha : float, at least 1
 
     Examples
     --------
@@ -201,13 +166,11 @@ def alpha_of(normalizer: Normalizer) -> float:
 
     Parameters
     ----------
-    normalizer : callable
-        :func:`entmax15`, :func:`sparsemax`, :class:`Entmax` or any function with a number as its ``alpha``.
+    normalizer : callable with a single number for all rows as its ``alpha``
 
     Raises
     ------
     ValueError
-        If the normaliser has no ``alpha``, or not a single number for all rows.
 
     Examples
     --------
@@ -224,7 +187,6 @@ def alpha_of(normalizer: Normalizer) -> float:
 
 
 def _along(dim: int, function: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
-    """Apply a function of the last axis along `dim`."""
     if dim % scores.ndim == scores.ndim - 1:
         return function(scores)
     return function(scores.movedim(dim, -1)).movedim(-1, dim)
@@ -245,8 +207,6 @@ class _Entmax(torch.autograd.Function):
 
 
 class _RowWise(torch.autograd.Function):
-    """A normaliser whose gradient depends on its probabilities alone."""
-
     @staticmethod
     def forward(ctx, scores: Tensor, rows: Callable[..., None], backward_rows: Callable[..., None]) -> Tensor:
         probabilities = by_chunks(rows, scores)

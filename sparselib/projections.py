@@ -21,23 +21,15 @@ class Batch:
 
     Parameters
     ----------
-    q, k : Tensor ``[B, H, n, D]``
-        Queries and keys before scaling.
-    lengths : integer Tensor ``[B]``
-        Real tokens of each sequence.
-    causal : bool
-        Whether the model is a decoder.
+    q, k : Tensor ``[B, H, n, D]``, before scaling
+    lengths : integer Tensor ``[B]``, the real tokens of each sequence
+    causal : bool, whether the model is a decoder
 
     Examples
     --------
     >>> batch = Batch(torch.randn(1, 2, 4, 8), torch.randn(1, 2, 4, 8), lengths=torch.tensor([3]), causal=True)
-    >>> batch.visible[0, 0].int()
-    tensor([[1, 0, 0, 0],
-            [1, 1, 0, 0],
-            [1, 1, 1, 0],
-            [0, 0, 0, 0]], dtype=torch.int32)
-    >>> bool((batch.gold <= batch.visible).all())
-    True
+    >>> batch.visible[0, 0].int().tolist()
+    [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0]]
     """
 
     q: Tensor
@@ -64,13 +56,11 @@ class Projection:
     ----------
     weight : Tensor ``[H, D, R]``
     bias : Tensor ``[H, R]``
-        Cancels in every distance between a query and a key, so it is never learned and stays zero. It is kept because the
-        paper counts it: 4,160 = 16 (64 * 4 + 4) parameters in a layer of 16 heads.
+        Stays zero, because it cancels in every query-key distance. The paper counts it: 4,160 = 16 (64 * 4 + 4) per layer.
 
     Examples
     --------
-    >>> project = Projection(torch.ones(2, 8, 3), torch.zeros(2, 3))
-    >>> project(torch.ones(1, 2, 5, 8)).shape
+    >>> Projection(torch.ones(2, 8, 3), torch.zeros(2, 3))(torch.ones(1, 2, 5, 8)).shape
     torch.Size([1, 2, 5, 3])
     """
 
@@ -78,7 +68,6 @@ class Projection:
     bias: Tensor
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Project ``[B, H, n, D]`` to ``[B, H, n, R]``, in the dtype of `x`."""
         return x @ self.weight.to(x.dtype) + self.bias.to(x.dtype).unsqueeze(1)
 
     def to(self, device: torch.device | str) -> "Projection":
@@ -91,10 +80,8 @@ def triplet_loss(positive: Tensor, negative: Tensor, query: Tensor, queries: int
 
     Parameters
     ----------
-    positive, negative : Tensor ``[E]``
-        Squared distances of E triplets.
-    query, queries
-        Not used; :func:`set_loss` needs them.
+    positive, negative : Tensor ``[E]``, the squared distances of E triplets
+    query, queries : unused, as only :func:`set_loss` needs them
     margin : float
 
     Examples
@@ -110,13 +97,9 @@ def set_loss(positive: Tensor, negative: Tensor, query: Tensor, queries: int, ma
 
     Parameters
     ----------
-    positive, negative : Tensor ``[E]``
-        Squared distances of E triplets.
-    query : integer Tensor ``[E]``
-        The number of each triplet's query.
-    queries : int
-        Number of queries; a query without triplets adds nothing.
-    margin : float
+    positive, negative, margin : as in :func:`triplet_loss`
+    query : integer Tensor ``[E]``, the number of each triplet's query
+    queries : int, the number of queries, of which those without triplets add nothing
 
     Examples
     --------
@@ -143,33 +126,20 @@ def fit_projection(
     seed: int = 0,
     chunks: Chunks = TOKENS,
 ) -> tuple[Projection, list[float]]:
-    """Learn the projections of one layer's heads with Adam; the defaults are those of Table 5.
+    """Learn the projections of one layer's heads with Adam (defaults: Table 5); return them and the loss of every step.
 
     Parameters
     ----------
-    batches : iterable of Batch
-        The layer's queries and keys, read once per epoch.
-    dimension : int
-        R, the size of the projected space.
-    loss : str
-        ``"triplet"`` (Eq. 7), or ``"set"`` as in the reference code.
-    margin, learning_rate : float
-    epochs : int
-    seed : int
-        Seed of the initial weights and of the negatives.
-    chunks : Chunks
-        The chunks whose vectors are contrasted; a pair of chunks is positive if any pair of their tokens is (section 6.1).
-
-    Returns
-    -------
-    projection : Projection
-    losses : list of float
-        The loss of every step.
+    batches : iterable of Batch, read once per epoch, so no iterator for several epochs
+    dimension : int, the size R of the projected space
+    loss : ``"triplet"`` (Eq. 7), or ``"set"`` as in the reference code
+    margin, learning_rate, epochs : number
+    seed : int, of the initial weights and of the negatives
+    chunks : Chunks, whose vectors are contrasted; a pair is positive if any pair of their tokens is (section 6.1)
 
     Raises
     ------
     ValueError
-        If the loss is unknown, there is no batch, or `batches` is an iterator and there are several epochs.
 
     Examples
     --------
@@ -219,12 +189,9 @@ def contrastive_loss(
 
 
 def sample_triplets(gold: Tensor, visible: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw one negative per gold edge, uniformly and with replacement, among its query's visible keys that are no edge.
-
-    Takes ``Bool[B, H, Q, K]`` and ``Bool[B, 1, Q, K]``. Returns three integer tensors ``[E]``: the query's row in
-    ``B * H * Q``, the edge's key and the negative key. Edges of queries without any negative are left out. The reference code
-    also draws padding and future keys.
-    """
+    """Draw one negative per gold edge, uniformly and with replacement, among its query's visible keys that are no edge."""
+    # The results are integers [E]: the query's row in B * H * Q, the edge's key and the negative key. Edges of queries without
+    # negatives are left out. The reference code also draws padding and future keys.
     keys = gold.shape[-1]
     # Running count of negatives over the whole tensor, so that one search finds the r-th negative of any row.
     count = (visible & ~gold).flatten().cumsum(0, dtype=torch.int32)

@@ -17,26 +17,15 @@ class Chunks:
 
     Parameters
     ----------
-    size : int
-        Tokens per chunk, at least 1; with 1, each token is its own chunk.
+    size : int, the tokens per chunk, at least 1
     pooling : str
-        ``"concatenate"`` joins the projected tokens of a chunk into one vector, with zeros for tokens missing in the last chunk
-        (the paper's "zero-padding"). ``"mean"`` averages the real tokens.
-
-    Raises
-    ------
-    ValueError
-        If `size` is below 1 or the pooling is unknown.
+        ``"concatenate"`` joins a chunk's projected tokens into one vector, with zeros for tokens missing in the last chunk (the
+        paper's "zero-padding"). ``"mean"`` averages the real tokens.
 
     Examples
     --------
-    >>> chunks = Chunks(size=2)
-    >>> chunks.vectors(torch.arange(3.0).view(1, 1, 3, 1))[0, 0]
-    tensor([[0., 1.],
-            [2., 0.]])
-    >>> chunks.blocks(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4))[0, 0].int()
-    tensor([[1, 0],
-            [0, 1]], dtype=torch.int32)
+    >>> Chunks(size=2).vectors(torch.arange(3.0).view(1, 1, 3, 1))[0, 0].tolist()
+    [[0.0, 1.0], [2.0, 0.0]]
     """
 
     size: int = 1
@@ -51,20 +40,7 @@ class Chunks:
         return -(-tokens // self.size)
 
     def vectors(self, x: Tensor, lengths: Lengths = None) -> Tensor:
-        """Return the vectors of chunks, ``[B, H, N, z * R]`` or, as means, ``[B, H, N, R]``.
-
-        Parameters
-        ----------
-        x : Tensor ``[B, H, n, R]``
-            Projected tokens; N = ceil(n / z).
-        lengths : integers ``[B]``, optional
-            Real tokens of each sentence.
-
-        Raises
-        ------
-        ValueError
-            If lengths are outside 0 to n.
-        """
+        """Return vectors ``[B, H, N, z * R]`` or, as means, ``[B, H, N, R]``, of ``x [B, H, n, R]``; N = ceil(n / z)."""
         real = real_positions(x.shape[0], x.shape[2], lengths, x.device)[:, None, :, None]  # [B, 1, n, 1]
         split = self._split(x if lengths is None else x.masked_fill(~real, 0.0), 2)  # [B, H, N, z, R]
         if self.pooling == "concatenate":
@@ -76,7 +52,6 @@ class Chunks:
         return self._split(self._split(pairs, 2).any(3), 3).any(4)
 
     def _split(self, x: Tensor, dim: int) -> Tensor:
-        """Split dimension `dim` of ``x [B, H, n, m]`` into chunks and tokens, padded with zeros (or False)."""
         missing = -x.shape[dim] % self.size
         if missing:
             x = pad(x, (0, missing) if dim == 3 else (0, 0, 0, missing))

@@ -1,7 +1,5 @@
-"""The blocks that every block-based method visits: a window of three, the first and the last (as in BigBird).
-
-Lists of blocks are integers ``[..., W]``. If a list of N blocks has fewer than W entries, the others are N, one past the last.
-"""
+"""The blocks that every block-based method visits: a window of three, the first and the last (as in BigBird)."""
+# Lists of blocks are integers [..., W]; a list with fewer than W of the N blocks is filled up with N, one past the last.
 
 import torch
 from torch import Tensor
@@ -11,11 +9,7 @@ MOST_FIXED_BLOCKS = 5
 
 
 def fixed_blocks(limits: Tensor, last: Tensor) -> Tensor:
-    """Return the fixed key blocks of every query block, ascending: ``[B, N, 5]``.
-
-    `limits` ``[B, N]`` are the numbers of key blocks visible to each query block, counted from the first: 0 in padding, up to
-    the block itself if causal. `last` ``[B]`` is each sentence's last real block.
-    """
+    """Return each query block's distinct fixed key blocks below its limit ``[B, N]``, ascending: ``[B, N, 5]``."""
     return distinct(fixed_columns(limits.shape[1], last), limits)
 
 
@@ -29,10 +23,8 @@ def fixed_columns(count: int, last: Tensor) -> Tensor:
 
 
 def distinct(lists: Tensor, limits: Tensor) -> Tensor:
-    """Sort lists ``[..., N, W]``, keep each block below its row's limit ``[..., N]`` once, and fill up with N.
-
-    Sorting and comparing neighbours needs memory for the lists only; a mask would need it for all N² pairs.
-    """
+    """Sort lists ``[..., N, W]``, keep each block below its row's limit ``[..., N]`` once, and fill up with N."""
+    # This needs memory for the lists only; a mask would need it for all N² pairs.
     count = lists.shape[-2]
     ordered = lists.masked_fill(lists >= limits[..., None], count).sort(-1).values
     repeated = torch.zeros_like(ordered, dtype=torch.bool)

@@ -1,10 +1,4 @@
-"""The blocks that an attention layer visits: predicted, window and global blocks, without padding and future.
-
-::
-
-    graph = PredictedBlocks(projections, [NearestBlocks(2)] * 12, Chunks(16))
-    with control.visiting(graph): model(ids)  # control = sparselib.huggingface.use_attention(model)
-"""
+"""The blocks that an attention layer visits: predicted, window and global blocks, without padding and future."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,46 +25,28 @@ class BlockPredictor(Protocol):
 
 
 def unite(predicted: Tensor, block_size: int, length: int, lengths: Lengths = None, causal: bool = False) -> BlockMask:
-    """Return the block mask (predicted ∪ window ∪ global) ∩ padding ∩ causal.
+    """Return the block mask (predicted ∪ window ∪ global) ∩ padding ∩ causal, in memory linear in the number of blocks N.
 
     The window is a block and its two neighbours. The first and the last block are global, as in the paper's code, which takes
-    them from BigBird: they attend to all blocks, and all blocks attend to them. Memory is linear in the number of blocks N.
+    them from BigBird: they attend to all blocks, and all blocks attend to them.
 
     Parameters
     ----------
     predicted : integer Tensor ``[B, H, N, K]``
-        Key blocks of every query block, in any order, filled up with N (one past the last) where there are fewer than K. B may
-        be 1 for all sentences if there are no `lengths`.
-    block_size : int
-        Tokens per block.
-    length : int
-        Tokens per sentence, n; N = ceil(n / block_size).
-    lengths : integers ``[B]``, optional
-        Real tokens of each sentence.
-    causal : bool
-        Whether later blocks are hidden.
-
-    Raises
-    ------
-    ValueError
-        If `predicted` has another shape or dtype or contains indices outside 0..N, or lengths are outside 0 to n.
+        Key blocks of every query block in any order, filled up with N (one past the last). B may be 1 without `lengths`.
+    block_size, length : int, the tokens per block and per sentence; N = ceil(length / block_size)
+    lengths, causal : as in :func:`sparselib.masks.visible_pairs`
 
     Examples
     --------
     >>> blocks = unite(torch.tensor([3, 0, 0, 0, 2, 1]).view(1, 1, 6, 1), block_size=4, length=24)
-    >>> blocks.to_dense()[0, 0].int()
-    tensor([[1, 1, 1, 1, 1, 1],
-            [1, 1, 1, 0, 0, 1],
-            [1, 1, 1, 1, 0, 1],
-            [1, 0, 1, 1, 1, 1],
-            [1, 0, 1, 1, 1, 1],
-            [1, 1, 1, 1, 1, 1]], dtype=torch.int32)
+    >>> blocks.to_dense()[0, 0, 4].int()  # block 2 is predicted, 3 to 5 are the window, 0 and 5 are global
+    tensor([1, 0, 1, 1, 1, 1], dtype=torch.int32)
     """
     return _mask(_united(predicted, block_size, length, lengths, causal), block_size, length)
 
 
 def _check(predicted: Tensor, count: int, length: int) -> None:
-    """Raise ``ValueError`` unless `predicted` holds integers ``[B, H, count, K]`` in 0..count."""
     if predicted.ndim != 4 or predicted.shape[2] != count or predicted.is_floating_point():
         given = f"{predicted.dtype} {tuple(predicted.shape)}"
         raise ValueError(f"`predicted` must be integers [B, H, {count}, K] for {length} tokens, got {given}")
@@ -83,7 +59,6 @@ def _check(predicted: Tensor, count: int, length: int) -> None:
 
 
 def _mask(lists: tuple[Tensor, Tensor, Tensor, Tensor], block_size: int, length: int) -> BlockMask:
-    """Return the block mask of checked lists."""
     return BlockMask.unchecked(*lists[:2], (block_size, block_size), (length, length), *lists[2:])
 
 
@@ -117,26 +92,19 @@ class PredictedBlocks:
 
     Parameters
     ----------
-    projections : sequence of callables
-        One per layer, ``[B, H, n, D]`` -> ``[B, H, n, R]``.
-    predictors : sequence of BlockPredictor
-        One per layer.
-    chunks : Chunks
-        The chunks whose vectors are compared; their size is the block size.
+    projections : sequence of callables ``[B, H, n, D]`` -> ``[B, H, n, R]``, one per layer
+    predictors : sequence of BlockPredictor, one per layer
+    chunks : Chunks, whose size is the block size
     compiled : bool
-        Whether to predict under torch.compile. The first call then takes some seconds; later ones save most of the time on a
-        GPU, where launching a hundred small operations and waiting for their results is slow. Compiled code checks no values:
-        neither q, k and lengths (attention checks them) nor a predictor's output, which must be in 0..N.
+        Whether to predict under torch.compile, which saves most of the time on a GPU but some seconds of the first call.
+        Compiled code checks neither q, k and lengths (attention checks them) nor a predictor's output, which must be in 0..N.
 
     Examples
     --------
     >>> from sparselib.blocks import NearestBlocks
-    >>> from sparselib.projections import Projection
-    >>> projection = Projection(torch.eye(4)[:, :2].repeat(1, 1, 1), torch.zeros(1, 2))
-    >>> visits = PredictedBlocks([projection], [NearestBlocks(1)], Chunks(4))
-    >>> blocks = visits(0, torch.randn(1, 1, 32, 4), torch.randn(1, 1, 32, 4), None)
-    >>> blocks.blocks, 0 < blocks.density <= 1
-    ((8, 8), True)
+    >>> visits = PredictedBlocks([lambda x: x], [NearestBlocks(1)], Chunks(4))
+    >>> visits(0, torch.randn(1, 1, 32, 4), torch.randn(1, 1, 32, 4), None).blocks
+    (8, 8)
     """
 
     projections: Sequence[Project]
@@ -146,7 +114,6 @@ class PredictedBlocks:
 
     @torch.no_grad()
     def __call__(self, layer: int, q: Tensor, k: Tensor, lengths: Tensor | None) -> BlockMask:
-        """Return the blocks to visit for ``q, k [B, H, n, D]`` and the real tokens ``[B]`` of each sentence."""
         predict = _compiled() if self.compiled else _predicted
         lists = predict(self.projections[layer], self.predictors[layer], self.chunks, q, k, lengths)
         return _mask(lists, self.chunks.size, q.shape[2])
@@ -155,7 +122,6 @@ class PredictedBlocks:
 def _predicted(
     projection: Project, predictor: BlockPredictor, chunks: Chunks, q: Tensor, k: Tensor, lengths: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the lists of :func:`_united` for predicted blocks."""
     vectors = (chunks.vectors(projection(x), lengths) for x in (q, k))
     real = None if lengths is None else chunks.count(lengths)
     return _united(predictor.predict(*vectors, lengths=real), chunks.size, q.shape[2], lengths, causal=False)
@@ -163,5 +129,4 @@ def _predicted(
 
 @cache
 def _compiled() -> Callable:
-    """Compile :func:`_predicted` once."""
     return torch.compile(_predicted)

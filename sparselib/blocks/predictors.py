@@ -1,9 +1,5 @@
-"""Predictors of the key blocks that a query block attends to, from chunk vectors (Sparsefinder section 6.1).
-
-Inputs are chunk vectors ``[B, H, N, R]`` (:mod:`sparselib.blocks.chunks`), and `lengths` counts chunks. A prediction lists key
-blocks for every query block, as integers ``[B, H, N, K]``. Lists of fewer than K blocks are filled up with N, one past the
-last. No list contains padding, the future or a block twice. :func:`sparselib.blocks.unite` adds window and global blocks.
-"""
+"""Predictors of the key blocks that a query block attends to, from chunk vectors (Sparsefinder section 6.1)."""
+# Lists of key blocks hold no padding, future or block twice, and are filled up with N, one past the last.
 
 from dataclasses import dataclass, field
 
@@ -22,33 +18,19 @@ _SCORES = 1 << 22  # scores in memory at a time in NearestBlocks, 16 MB of float
 class NearestBlocks:
     """Version 1: every query chunk takes the `count` key chunks nearest to it.
 
-    All N² scores are computed, some rows at a time. Any of equally near chunks may be taken.
+    All N² scores are computed, and any of equally near chunks may be taken. The reference code ranks by 1 for a shared cluster
+    plus a sigmoid that vanishes in rounding, so its choice among chunks with a shared cluster is arbitrary.
 
     Parameters
     ----------
-    count : int
-        Key chunks per query chunk, at least 1.
-    metric : str
-        ``"sq_euclidean"``, the distance that the projections are trained for, or ``"dot"``, the largest dot products, as the
-        paper writes.
-
-    Raises
-    ------
-    ValueError
-        If `count` is below 1 or the metric is unknown.
-
-    Notes
-    -----
-    The reference code ranks by 1 for a shared cluster plus a sigmoid that vanishes in rounding, so its choice among chunks with
-    a shared cluster is arbitrary.
+    count : int, the key chunks per query chunk, at least 1
+    metric : ``"sq_euclidean"``, as the projections are trained, or ``"dot"``, the largest dot products, as the paper writes
 
     Examples
     --------
     >>> x = torch.tensor([0.0, 5.0, 0.1]).view(1, 1, 3, 1)
-    >>> NearestBlocks(count=2).predict(x, x)[0, 0]
-    tensor([[0, 2],
-            [1, 2],
-            [2, 0]])
+    >>> NearestBlocks(count=2).predict(x, x)[0, 0].tolist()
+    [[0, 2], [1, 2], [2, 0]]
     """
 
     count: int
@@ -59,22 +41,7 @@ class NearestBlocks:
         one_of("metric", self.metric, METRICS)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """Return key blocks, int64 ``[B, H, N, min(count, N)]``.
-
-        Parameters
-        ----------
-        q, k : Tensor ``[B, H, N, R]``
-            Vectors of query and key chunks.
-        lengths : integers ``[B]``, optional
-            Real chunks of each sentence.
-        causal : bool
-            Whether later chunks are hidden.
-
-        Raises
-        ------
-        ValueError
-            If q and k differ in shape or hold NaN or infinite values, or lengths are outside 0 to N.
-        """
+        """Return key blocks, int64 ``[B, H, N, min(count, N)]``, for chunk vectors ``[B, H, N, R]`` and `lengths` in chunks."""
         queries, keys, limits = checked_chunks(q, k, lengths, causal)
         batch, heads, count, _ = q.shape
         # argmin ||q - k||² = argmax q.k - ||k||² / 2, because the query's norm is the same for every key.
@@ -91,35 +58,21 @@ class NearestBlocks:
 
 @dataclass(frozen=True, eq=False)
 class ClusteredBlocks:
-    """Version 2: each centroid picks its `count` nearest query chunks and its `count` nearest key chunks.
+    """Version 2: each centroid picks its `count` nearest query chunks and `count` nearest key chunks, in memory linear in N.
 
-    A query chunk attends to the key chunks of the first centroid that picked it. A chunk that no centroid picked has no
-    predicted block, only window and global blocks. Memory is linear in N: C N distances and N lists.
+    A query chunk attends to the key chunks of the first centroid that picked it, or to no predicted block if none did (in the
+    reference code to the first block). Under `causal`, picks still depend on the whole sentence.
 
     Parameters
     ----------
-    centroids : Tensor ``[H, C, R]``
-    count : int
-        Chunks per centroid, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If the centroids are not finite or not ``[H, C, R]``, or `count` is below 1.
-
-    Notes
-    -----
-    The strategy is Routing Transformer's, where a chunk that no centroid picked has no block at all. The reference code sends
-    such a chunk to the first block, counted `count` times. Under `causal`, later chunks are dropped from the lists, but which
-    chunks a centroid picks still depends on the whole sentence.
+    centroids : Tensor ``[H, C, R]``, finite
+    count : int, the chunks per centroid, at least 1
 
     Examples
     --------
     >>> x = torch.tensor([0.0, 5.0, 0.1]).view(1, 1, 3, 1)
-    >>> ClusteredBlocks(torch.tensor([[[0.0], [5.0]]]), count=1).predict(x, x)[0, 0]  # 3: no block
-    tensor([[0],
-            [1],
-            [3]])
+    >>> ClusteredBlocks(torch.tensor([[[0.0], [5.0]]]), count=1).predict(x, x)[0, 0].tolist()  # 3: no block
+    [[0], [1], [3]]
     """
 
     centroids: Tensor = field(repr=False)
@@ -144,14 +97,12 @@ class ClusteredBlocks:
         return chosen.masked_fill(chosen >= limits[:, None, :, None], count)
 
     def _picked(self, chunks: Tokens) -> Tensor:
-        """Return the real chunks nearest to each centroid, nearest first: ``[B, H, C, min(count, N)]``."""
         centroids = matching_centroids(self.centroids, chunks)
         scores = centroids @ chunks.vectors.mT - chunks.vectors.square().sum(-1)[:, :, None] / 2  # [B, H, C, N]
         return _largest(scores.masked_fill(~chunks.real.mT, -torch.inf), self.count)
 
 
 def checked_chunks(q: Tensor, k: Tensor, lengths: Lengths, causal: bool) -> tuple[Tokens, Tokens, Tensor]:
-    """Return checked chunks, and how many key blocks are visible to each query block: ``[B, N]``."""
     if q.shape != k.shape:
         raise ValueError(
             f"`q` and `k` must have one shape to predict blocks, got {tuple(q.shape)} and {tuple(k.shape)}"
@@ -161,6 +112,5 @@ def checked_chunks(q: Tensor, k: Tensor, lengths: Lengths, causal: bool) -> tupl
 
 
 def _largest(scores: Tensor, count: int) -> Tensor:
-    """Return the indices of the `count` largest of `scores` ``[..., N]``, with N for -inf: ``[..., min(count, N)]``."""
     best = scores.topk(min(count, scores.shape[-1]))
     return best.indices.masked_fill(best.values == -torch.inf, scores.shape[-1])

@@ -1,9 +1,6 @@
-"""The nine attention forms that Extremely Sparse Transformer compares, at a budget of k attended positions.
-
-The paper describes them in prose; each form's docstring says how open details are handled here. Rows at a sentence's edges are
-cut, not shifted. A budget larger than the row keeps all keys that the form can reach (Top-k and Random: the whole row).
-Gradients treat masks as constants.
-"""
+"""The nine attention forms that Extremely Sparse Transformer compares, at a budget of k attended positions."""
+# The docstrings settle what the paper's prose leaves open. Rows at a sentence's edges are cut, not shifted. A budget beyond the
+# row keeps all keys that the form can reach. Gradients treat masks as constants.
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,17 +35,13 @@ class Positions(RowWise):
 
     Parameters
     ----------
-    rule : callable
-        A pattern of :mod:`sparselib.masks`.
+    rule : callable, a pattern of :mod:`sparselib.masks`
 
     Examples
     --------
     >>> x = torch.zeros(1, 1, 4, 8)
-    >>> Positions(masks.sliding_window(3)).predict(x, x, causal=True)[0, 0].int()
-    tensor([[1, 0, 0, 0],
-            [1, 1, 0, 0],
-            [0, 1, 1, 0],
-            [0, 0, 1, 1]], dtype=torch.int32)
+    >>> Positions(masks.sliding_window(3)).predict(x, x, causal=True)[0, 0].int().tolist()
+    [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
     """
 
     rule: masks.Pattern
@@ -59,8 +52,6 @@ class Positions(RowWise):
 
 @dataclass(frozen=True)
 class Budgeted(RowWise):
-    """A form with a budget of `k` positions, at least 1."""
-
     k: int
 
     def __post_init__(self) -> None:
@@ -85,14 +76,12 @@ class Block(Patterned):
 class Window(Patterned):
     """The k nearest positions, including the query's own: offsets -floor((k-1)/2) to floor(k/2), in decoders -(k-1) to 0.
 
-    `predict` raises ``ValueError`` if the window is wider than the sequence. In a model, whose batches may contain short
-    sentences, the window is cut instead.
+    `predict` rejects a window wider than the sequence. In a model, whose batches may contain short sentences, it is cut.
     """
 
     pattern = staticmethod(lambda k, causal: _around(k, causal))
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """Return the predicted pairs, as :meth:`RowWise.predict`, if the window fits into the sequence."""
         predicted = super().predict(q, k, lengths=lengths, causal=causal)
         if self.k > predicted.shape[-1]:
             raise ValueError(
@@ -117,9 +106,8 @@ class Global(Patterned):
 class Random(Budgeted):
     """k distinct keys per row and head, uniform among the visible keys; also for cross-attention.
 
-    Keys are ranked by a hash of positions, head and seed, so a row draws the same keys in training, in a longer batch, in any
-    beam and in incremental decoding. (``masks.random_keys`` draws for a known length.) Sentences share their draws: give each
-    layer its own seed.
+    A hash of positions, head and seed ranks keys, so a row draws the same keys in training, in any beam and in decoding.
+    Sentences share their draws: give each layer its own seed.
     """
 
     seed: int = 0
@@ -131,10 +119,9 @@ class Random(Budgeted):
 
 @dataclass(frozen=True)
 class WindowGlobalRandom(Budgeted):
-    """BigBird at a budget: window, global and random keys in the ratio 2 : 1 : 1.
+    """BigBird at a budget: a window, floor(k/4) global and floor(k/4) random keys, the latter outside the other two.
 
-    Global and random keys take floor(k/4) each and the window takes the rest, so a k of 2 or 3 is a window. Random keys are
-    drawn outside the other two. Where window and global positions overlap, a row attends to fewer than k keys.
+    Where window and global positions overlap, a row attends to fewer than k keys.
     """
 
     seed: int = 0
@@ -174,17 +161,9 @@ def form(name: str, k: int, seed: int = 0) -> RowWise:
 
     Parameters
     ----------
-    name : str
-        One of :data:`FORMS`.
-    k : int
-        Budget of attended positions, at least 1; Full ignores it.
-    seed : int
-        Seed of Random and BigBird; the other forms ignore it.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or `k` is below 1.
+    name : str, one of :data:`FORMS`
+    k : int, the budget of attended positions, at least 1, which Full ignores
+    seed : int, of Random and BigBird
 
     Examples
     --------
@@ -197,7 +176,6 @@ def form(name: str, k: int, seed: int = 0) -> RowWise:
 
 
 def _evaluate(pattern: masks.Pattern, rows: Rows) -> Tensor:
-    """Evaluate a pattern at the positions of rows: a Bool Tensor that broadcasts to ``[B, H, Q, K]``."""
     device = rows.at.device
     sentence = torch.arange(len(rows.q), device=device)[:, None, None, None]
     head = torch.arange(rows.q.shape[1], device=device)[None, :, None, None]
@@ -210,8 +188,6 @@ def _around(width: int, causal: bool, dilation: int = 1) -> masks.Pattern:
 
 
 def _first(count: int) -> masks.Pattern:
-    """Return the rows and columns of the first `count` positions."""
-
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return (q_idx < count) | (kv_idx < count)
 

@@ -14,31 +14,19 @@ def factorised(
 
     Parameters
     ----------
-    pattern : str
-        ``"strided"`` or ``"fixed"``.
-    stride : int
-        The paper's l, in positions, at least 1.
-    heads : str
-        One of :data:`sparselib.masks.HEAD_COMBINATIONS`.
-    summary : int, optional
-        The paper's c for ``"fixed"``: the columns of each block that later blocks attend to, 1 to `stride`.
-    layer : int
-        Number of the layer, for ``"interleaved"`` heads.
+    pattern : ``"strided"`` or ``"fixed"``
+    stride, summary : int, as in :func:`sparselib.masks.fixed_parts`; `summary` is for ``"fixed"`` only, which needs it
+    heads, layer : as `how` and `layer` in :func:`sparselib.masks.combined`
 
     Raises
     ------
     ValueError
-        If a name is unknown, a number is out of range, or `summary` is missing for fixed or given for strided.
 
     Examples
     --------
     >>> x = torch.zeros(1, 1, 5, 8)
-    >>> factorised("fixed", 2, summary=1, heads="merged").predict(x, x, causal=True)[0, 0].int()
-    tensor([[1, 0, 0, 0, 0],
-            [1, 1, 0, 0, 0],
-            [0, 1, 1, 0, 0],
-            [0, 1, 1, 1, 0],
-            [0, 1, 0, 1, 1]], dtype=torch.int32)
+    >>> factorised("fixed", 2, summary=1, heads="merged").predict(x, x, causal=True)[0, 0, 4].int()
+    tensor([0, 1, 0, 1, 1], dtype=torch.int32)
     """
     one_of("pattern", pattern, FACTORISED)
     if (summary is None) == (pattern == "fixed"):

@@ -19,27 +19,18 @@ def combine(
     ----------
     predicted : Bool Tensor ``[B, H, Q, K]``
         If there are fewer queries than keys, they are the last ones, as in a step of incremental decoding.
-    window : int
-        Total width of :func:`sliding_window`, at least 0.
-    global_tokens : str
-        Each sentence's global tokens: ``"none"``, ``"first"`` (for decoders) or ``"first_last"`` (for encoders).
-    lengths : integers ``[B]``, optional
-        Real tokens of each sentence, if Q = K; by default every token is real.
-    causal : bool
-        Whether later keys are hidden.
+    window : int, the total width of :func:`sliding_window`, at least 0
+    global_tokens : ``"none"``, ``"first"`` (for decoders) or ``"first_last"`` (for encoders), of each sentence
+    lengths, causal : as in :func:`visible_pairs`, but lengths need Q = K
 
     Raises
     ------
     ValueError
-        If `predicted` is not a 4-D boolean mask with Q <= K, `window` is negative, `global_tokens` is unknown, or lengths are
-        outside 0 to n or given although Q < K.
 
     Examples
     --------
-    >>> combine(torch.zeros(1, 1, 3, 3, dtype=torch.bool), window=1, global_tokens="first", causal=True)[0, 0].int()
-    tensor([[1, 0, 0],
-            [1, 1, 0],
-            [1, 0, 1]], dtype=torch.int32)
+    >>> combine(torch.zeros(1, 1, 3, 3, dtype=torch.bool), window=1, global_tokens="first", causal=True)[0, 0].int().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 0, 1]]
     """
     if predicted.dtype != torch.bool or predicted.ndim != 4 or predicted.shape[2] > predicted.shape[3]:
         raise ValueError(f"predicted must be Bool[B, H, Q, K] with Q <= K, got {predicted.dtype} {[*predicted.shape]}")

@@ -1,9 +1,5 @@
-"""The factorised patterns of Sparse Transformers (Child et al. 2019), without the off-by-one errors of later descriptions.
-
-Each pattern exists as its two parts A1 and A2 and as their union. :func:`combined` distributes the parts over layers and heads
-in the paper's three ways. All patterns are causal. Two steps, one in each part, lead from every position to every earlier
-position (:func:`fixed` reaches the query's own block in a single step).
-"""
+"""The factorised patterns of Sparse Transformers (Child et al. 2019), without the off-by-one errors of later descriptions."""
+# All are causal, and exist as two parts A1 and A2, which lead from any position to any earlier one, and as their union.
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -21,8 +17,7 @@ def strided(stride: int) -> Pattern:
 
     Parameters
     ----------
-    stride
-        As in :func:`strided_parts`, which also lists the errors.
+    stride : as in :func:`strided_parts`
 
     Examples
     --------
@@ -37,13 +32,7 @@ def strided_parts(stride: int) -> tuple[Pattern, Pattern]:
 
     Parameters
     ----------
-    stride : int
-        The paper's l, in positions, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If `stride` is below 1.
+    stride : int, the paper's l, in positions, at least 1
 
     Examples
     --------
@@ -66,8 +55,7 @@ def fixed(stride: int, summary: int) -> Pattern:
 
     Parameters
     ----------
-    stride, summary
-        As in :func:`fixed_parts`, which also lists the errors.
+    stride, summary : as in :func:`fixed_parts`
 
     Examples
     --------
@@ -82,15 +70,12 @@ def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
 
     Parameters
     ----------
-    stride : int
-        The paper's l, the size of a block in positions, at least 1.
-    summary : int
-        The paper's c, the columns of each block that later blocks attend to, 1 to `stride`.
+    stride : int, the paper's l, the size of a block in positions, at least 1
+    summary : int, the paper's c, the columns of each block that later blocks attend to, 1 to `stride`
 
     Raises
     ------
     ValueError
-        If `stride` is below 1 or `summary` is not in 1 to `stride`.
 
     Examples
     --------
@@ -108,21 +93,15 @@ def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
 
 
 def combined(parts: Sequence[Pattern], how: str, layer: int = 0) -> Pattern:
-    """Return the pattern of one layer's heads.
+    """Return the pattern of one layer's heads, in one of the paper's three ways.
 
     Parameters
     ----------
-    parts : sequence of patterns
-    how : str
-        One of :data:`HEAD_COMBINATIONS`. With p parts, ``"interleaved"`` gives all heads of layer n part n mod p, ``"merged"``
-        gives every head the union, and ``"per_head"`` gives head h part h mod p.
-    layer : int
-        Number of the layer, at least 0.
-
-    Raises
-    ------
-    ValueError
-        If `how` is unknown, there is no part, or `layer` is negative.
+    parts : sequence of p patterns, p at least 1
+    how : str, one of :data:`HEAD_COMBINATIONS`
+        ``"interleaved"`` gives all heads of layer n part n mod p, ``"merged"`` gives every head the union, and ``"per_head"``
+        gives head h part h mod p.
+    layer : int, at least 0
 
     Examples
     --------
@@ -136,8 +115,6 @@ def combined(parts: Sequence[Pattern], how: str, layer: int = 0) -> Pattern:
 
 
 def _one_per_head(parts: Sequence[Pattern], layer: int) -> Pattern:
-    """Give head h part h mod p."""
-
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return reduce(or_, ((h % len(parts) == n) & part(b, h, q_idx, kv_idx) for n, part in enumerate(parts)))
 

@@ -13,20 +13,12 @@ def global_tokens(positions: Sequence[int]) -> Pattern:
 
     Parameters
     ----------
-    positions : sequence of int
-        At least 0. For a position counted from a sentence's end, use :func:`sequence_globals`.
-
-    Raises
-    ------
-    ValueError
-        If a position is negative.
+    positions : sequence of int, at least 0, counted from the start
 
     Examples
     --------
-    >>> masks.to_dense(masks.global_tokens([1]), 1, 1, 3).int()
-    tensor([[[[0, 1, 0],
-              [1, 1, 1],
-              [0, 1, 0]]]], dtype=torch.int32)
+    >>> masks.to_dense(masks.global_tokens([1]), 1, 1, 3)[0, 0].int().tolist()
+    [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
     """
     for position in positions:
         at_least("positions", position, 0)
@@ -34,8 +26,6 @@ def global_tokens(positions: Sequence[int]) -> Pattern:
 
 
 def _cross(position: int) -> Pattern:
-    """Return one position's row and column."""
-
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return (q_idx == position) | (kv_idx == position)
 
@@ -45,27 +35,17 @@ def _cross(position: int) -> Pattern:
 def sequence_globals(lengths: SentenceLengths, which: str) -> Pattern:
     """Return row and column of each sentence's first token, or of its first and its last *real* token.
 
-    An empty sentence has no last token, and its first one is padding. The reference code takes the last padded position, which
-    is wrong for short sentences.
-
     Parameters
     ----------
-    lengths : integers ``[B]``
-        Real tokens of each sentence.
-    which : str
-        ``"first"`` or ``"first_last"``.
-
-    Raises
-    ------
-    ValueError
-        If `which` is neither, a length is negative, or the lengths are not integers ``[B]``.
+    lengths : integers ``[B]``, the real tokens of each sentence
+    which : ``"first"`` or ``"first_last"``
 
     Examples
     --------
-    >>> masks.to_dense(masks.sequence_globals([4, 2], "first_last"), 2, 1, 4)[:, 0, 2].int()
-    tensor([[1, 0, 0, 1],
-            [1, 1, 0, 0]], dtype=torch.int32)
+    >>> masks.to_dense(masks.sequence_globals([4, 2], "first_last"), 2, 1, 4)[:, 0, 2].int().tolist()
+    [[1, 0, 0, 1], [1, 1, 0, 0]]
     """
+    # The reference code takes the last padded position, which is wrong for short sentences.
     one_of("which", which, ("first", "first_last"))
     lengths = checked_lengths(lengths)
     first = _cross(0)

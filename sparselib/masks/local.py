@@ -22,21 +22,13 @@ def causal() -> Pattern:
 
 
 def sliding_window(width: int) -> Pattern:
-    """Return the pattern of the keys around the query.
+    """Return the pattern of the keys around the query, cut at the edges: offsets j - i in [-ceil(w/2) + 1, floor(w/2)].
 
-    Offsets j - i run over [-ceil(w/2) + 1, floor(w/2)], as in Sparsefinder's evaluation. Odd widths are symmetric, even widths
-    look one position further ahead, width 1 is the diagonal and width 0 is empty. Rows at the edges are cut, not shifted.
-    Intersected with :func:`causal`, width 11 is the query and its 5 predecessors.
+    Odd widths are symmetric, even widths look one position further ahead, as in Sparsefinder's evaluation.
 
     Parameters
     ----------
-    width : int
-        Number of keys w, including the query's own position; at least 0.
-
-    Raises
-    ------
-    ValueError
-        If `width` is negative.
+    width : int, the number w of keys, including the query's own position, at least 0
 
     Examples
     --------
@@ -50,19 +42,10 @@ def sliding_window(width: int) -> Pattern:
 def dilated(width: int, dilation: int) -> Pattern:
     """Return the pattern of every `dilation`-th key around the query (Extremely Sparse Transformer, §4).
 
-    Offsets are those of :func:`sliding_window` times `dilation`, so ``dilated(width, 1)`` is ``sliding_window(width)``.
-
     Parameters
     ----------
-    width : int
-        Number of keys, including the query's own position; at least 0.
-    dilation : int
-        Distance between neighbouring keys, at least 1. The paper leaves it open; 2 is usual.
-
-    Raises
-    ------
-    ValueError
-        If `width` is negative or `dilation` is below 1.
+    width : int, as in :func:`sliding_window`, whose offsets are multiplied by `dilation`
+    dilation : int, at least 1 (the paper leaves it open; 2 is usual)
 
     Examples
     --------
@@ -75,7 +58,6 @@ def dilated(width: int, dilation: int) -> Pattern:
 
 
 def _window(width: int, dilation: int) -> Pattern:
-    """Return the window's pattern for checked arguments."""
     behind = (1 - (width + 1) // 2) * dilation
     ahead = (width // 2) * dilation
 
@@ -91,13 +73,7 @@ def block(size: int) -> Pattern:
 
     Parameters
     ----------
-    size : int
-        Consecutive positions per block, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If `size` is below 1.
+    size : int, the consecutive positions per block, at least 1
 
     Examples
     --------

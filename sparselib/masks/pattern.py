@@ -33,8 +33,7 @@ def union(*patterns: Pattern) -> Pattern:
 
     Parameters
     ----------
-    *patterns : callables
-        The union of no patterns is empty.
+    *patterns : callables, whose union is empty if there are none
 
     Examples
     --------
@@ -75,23 +74,13 @@ def to_dense(
     Parameters
     ----------
     pattern : callable
-    batch, heads, queries : int
-        The sizes B, H and Q, at least 1.
-    keys : int, optional
-        The size K, at least 1; by default Q.
-    device : torch.device or str
-        The device of the pattern's own tensors (lengths, random draws), if it has any.
-
-    Raises
-    ------
-    ValueError
-        If a size is below 1.
+    batch, heads, queries, keys : int, at least 1, where K is Q by default
+    device : torch.device or str, of the pattern's own tensors (lengths, random draws), if it has any
 
     Examples
     --------
-    >>> masks.to_dense(lambda b, h, i, j: j <= i, 1, 1, 2, 3).int()
-    tensor([[[[1, 0, 0],
-              [1, 1, 0]]]], dtype=torch.int32)
+    >>> masks.to_dense(lambda b, h, i, j: j <= i, 1, 1, 2, 3)[0, 0].int().tolist()
+    [[1, 0, 0], [1, 1, 0]]
     """
     keys = queries if keys is None else keys
     shape = (batch, heads, queries, keys)

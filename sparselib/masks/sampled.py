@@ -1,8 +1,6 @@
-"""Patterns drawn at random: Longformer's global tokens, BigBird's random keys, and random keys alone.
-
-All draws are made on the CPU, from the ``torch.Generator`` passed in; the global generator stays untouched. They are made among
-each sentence's real positions, so neither padding nor the padded length changes them. An empty sentence gets none.
-"""
+"""Patterns drawn at random: Longformer's global tokens, BigBird's random keys, and random keys alone."""
+# All draws are made on the CPU, from the `torch.Generator` passed in, among each sentence's real positions. So neither padding
+# nor the padded length changes them.
 
 from collections.abc import Callable
 
@@ -23,9 +21,7 @@ _FIRST, _SECOND = -4658895280553007687, -7723592293110705685
 
 
 def position_hash(seed: int, head: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
-    """Hash positions to pseudo-random int64 by splitmix64 (Steele et al. 2014), for integer tensors that broadcast.
-
-    A value depends on its arguments alone, so draws are equal in any batch, at any length and at any decoding step.
+    """Hash positions to pseudo-random int64 by splitmix64 (Steele et al. 2014): equal draws in any batch and decoding step.
 
     >>> position_hash(0, torch.tensor(0), torch.arange(2), torch.tensor(0)).tolist()
     [0, 9071725088682436940]
@@ -47,29 +43,18 @@ def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) ->
 
     Parameters
     ----------
-    globals_ : int
-        Number of random global tokens per sentence (Sparsefinder §5), at least 0. They are drawn without replacement among the
-        real positions; a shorter sentence takes all of them.
-    lengths : integers ``[B]``
-        Real tokens of each sentence.
+    globals_ : int, at least 0
+        Random global tokens per sentence (Sparsefinder §5), drawn without replacement; a shorter sentence takes all positions.
+    lengths : integers ``[B]``, the real tokens of each sentence
     generator : torch.Generator
-
-    Raises
-    ------
-    ValueError
-        If `globals_` or a length is negative, or the lengths are not integers ``[B]``.
-
-    Notes
-    -----
-    Positions are ranked by a hash, so a growing sentence keeps its global tokens except those that a new one displaces, and
-    incremental decoding does not draw the prefix again. The reference code draws Uniform{2, ..., G - 1} positions, with
-    replacement and also in padding.
 
     Examples
     --------
     >>> masks.to_dense(masks.longformer(2, [5], torch.Generator().manual_seed(0)), 1, 1, 5).sum(-1).sort().values
     tensor([[[3, 3, 3, 5, 5]]])
     """
+    # Positions are ranked by a hash, so a growing sentence keeps its global tokens except those that a new one displaces. The
+    # reference code draws Uniform{2, ..., G - 1} positions, with replacement and also in padding.
     at_least("globals_", globals_, 0)
     lengths = checked_lengths(lengths)
     sentence, position = torch.arange(len(lengths))[:, None], torch.arange(_longest(lengths))
@@ -96,21 +81,12 @@ def bigbird(
 
     Parameters
     ----------
-    random_keys : int
-        Distinct real keys per row and head, at least 0, outside the fixed part; a row with fewer of them takes all.
-    lengths : integers ``[B]``
-        Real tokens of each sentence.
-    heads : int
-        Number of heads, at least 1.
-    generator : torch.Generator
+    random_keys : int, the distinct real keys per row and head outside the fixed part (or all, if fewer), at least 0
+    lengths, generator : as in :func:`longformer`
+    heads : int, at least 1
     random_scope : str
         ``"uniform"`` draws from the whole sentence. ``"official_plan"`` draws from the columns of the published planner, mostly
         the first ones; where the planner crashes because rows have too few of these columns, rows take all of them.
-
-    Raises
-    ------
-    ValueError
-        If `random_keys` or a length is negative, the lengths are not integers ``[B]``, `heads` is below 1 or the scope unknown.
 
     Examples
     --------
@@ -125,26 +101,16 @@ def bigbird(
 
 
 def _band_and_border(lengths: SentenceLengths) -> Pattern:
-    """Return BigBird's fixed part."""
     return union(sliding_window(3), sequence_globals(lengths, "first_last"))
 
 
 def random_keys(count: int, lengths: SentenceLengths, heads: int, generator: Generator) -> Pattern:
     """Return `count` distinct keys per row and head, uniform over the sentence (Extremely Sparse Transformer, §4).
 
-    Sentences of equal length share one draw.
-
     Parameters
     ----------
-    count : int
-        At least 0; a shorter sentence takes all of its keys.
-    lengths, heads, generator
-        As in :func:`bigbird`.
-
-    Raises
-    ------
-    ValueError
-        If `count` or a length is negative, the lengths are not integers ``[B]``, or `heads` is below 1.
+    count : int, at least 0; a shorter sentence takes all of its keys
+    lengths, heads, generator : as in :func:`bigbird`, which shares draws in the same way
 
     Examples
     --------
@@ -163,22 +129,16 @@ Plan = Callable[[int, int], list[Share]]
 
 
 def _anywhere(length: int, count: int) -> list[Share]:
-    """Plan draws over the whole row."""
     return [(0, length, count, torch.ones(length, length, dtype=torch.bool))]
 
 
 def _uniform(length: int, count: int) -> list[Share]:
-    """Plan draws over the whole row, outside BigBird's fixed part."""
     return [(0, length, count, ~to_dense(_band_and_border([length]), 1, 1, length)[0, 0])]
 
 
 def _official_plan(length: int, count: int) -> list[Share]:
-    """Plan draws as the published planner does at block size 1: in long sentences, from the first 2r + 5 columns.
-
-    The planner crashes where columns are too few; here a row takes those that there are. At the paper's lengths its plan is
-    another one: any of the first 1,024 columns but the first, for models of 4,096 positions, as published. (At length 1,024 it
-    may draw the last column too, which is in the fixed part already.)
-    """
+    """Plan draws as the published planner does at block size 1: in long sentences, from the first 2r + 5 columns."""
+    # At the paper's lengths its plan is another one: any of the first 1,024 columns but the first, as for 4,096 positions.
     if length in PAPER_LENGTHS:
         parts = [(1, 1024, count)]
     elif 2 * count + 5 < length:
@@ -208,7 +168,6 @@ RANDOM_SCOPES: dict[str, Plan] = {"uniform": _uniform, "official_plan": _officia
 
 
 def _sampled(plan: Plan, count: int, lengths: Tensor, heads: int, generator: Generator) -> Pattern:
-    """Return a pattern of random keys drawn by a plan, once per distinct length."""
     at_least("heads", heads, 1)
     longest = _longest(lengths)
     drawn = torch.zeros(len(lengths), heads, longest, longest, dtype=torch.bool)
@@ -230,5 +189,4 @@ def _sampled(plan: Plan, count: int, lengths: Tensor, heads: int, generator: Gen
 
 
 def _longest(lengths: Tensor) -> int:
-    """Return the longest length, or 1: a table without positions could not be indexed."""
     return max(1, int(lengths.max()))

@@ -13,17 +13,13 @@ def real_positions(
 
     Parameters
     ----------
-    batch, positions : int
-        B sentences, padded to N tokens.
-    lengths : integers ``[B]``, optional
-        Real tokens of each sentence; by default every token is real.
+    batch, positions : int, B sentences padded to N tokens
+    lengths : integers ``[B]``, optional, the real tokens of each sentence, 0 to N (default: every token is real)
     device : torch.device or str, optional
-        Where the result lies.
 
     Raises
     ------
     ValueError
-        If `lengths` are not `batch` integers from 0 to `positions`.
 
     Examples
     --------
@@ -52,17 +48,13 @@ def visible_pairs(
 
     Parameters
     ----------
-    batch, queries, keys : int
-        The sizes B, Q and K.
-    lengths, device
-        As in :func:`real_positions`.
-    causal : bool
-        Whether later keys are hidden.
+    batch, queries, keys : int, the sizes B, Q and K
+    lengths, device : as in :func:`real_positions`; lengths need Q = K
+    causal : bool, whether later keys are hidden, which needs Q = K
 
     Raises
     ------
     ValueError
-        If lengths are outside 0 to n, or Q and K differ although `lengths` or `causal` describe one sentence.
 
     Examples
     --------
@@ -78,9 +70,7 @@ def visible_pairs(
 
 
 def causal_and_lengths(visible: Tensor | None) -> tuple[bool, Tensor | None]:
-    """Return the `causal` and ``lengths [B]`` that describe a mask ``Bool[B, 1, n, n]``; rows of padding are ignored.
-
-    Raise ``ValueError`` for other masks, such as padding on the left or a cache of earlier keys.
+    """Return the `causal` and ``lengths [B]`` that describe a mask ``Bool[B, 1, n, n]``, or raise ``ValueError``.
 
     >>> causal_and_lengths(visible_pairs(2, 3, 3, [3, 2], causal=True))
     (True, tensor([3, 2]))

@@ -1,10 +1,4 @@
-"""Predictors of attention graphs: the pairs that get nonzero weight, from (projected) queries and keys.
-
-Each is a small frozen dataclass with ``predict(q, k, *, lengths=None, causal=False) -> Bool[B, H, Q, K]``, which is never True
-for a padded or a future pair. If an edge means a shared bucket (Eq. 6), there is also
-``assign(q, k, lengths=None) -> (Bool[B, H, Q, C], Bool[B, H, K, C])``. :func:`sparselib.masks.combine` adds window and global
-tokens. Block predictors (:mod:`sparselib.blocks`) take chunk vectors and return lists of blocks.
-"""
+"""Predictors of attention graphs: the pairs that get nonzero weight, from (projected) queries and keys."""
 
 from sparselib.predictors.buckets import Bucketed, share_a_bucket
 from sparselib.predictors.clustering import Clustering, fit_centroids
@@ -17,28 +11,9 @@ from sparselib.predictors.routing import Routing, fit_routing_centroids
 from sparselib.predictors.rows import Rows, RowWise
 from sparselib.predictors.topk import TopK
 
-__all__ = [
-    "PREDICTORS",
-    "BigBird",
-    "Bucketed",
-    "Clustering",
-    "Distance",
-    "Hashing",
-    "Longformer",
-    "Needs",
-    "Nothing",
-    "Positional",
-    "Predictor",
-    "Quantization",
-    "Routing",
-    "RowWise",
-    "Rows",
-    "TopK",
-    "fit_centroids",
-    "fit_routing_centroids",
-    "share_a_bucket",
-    "squared_distances",
-]
+__all__ = ["PREDICTORS", "BigBird", "Bucketed", "Clustering", "Distance", "Hashing", "Longformer", "Needs", "Nothing",
+           "Positional", "Predictor", "Quantization", "Routing", "RowWise", "Rows", "TopK", "fit_centroids",
+           "fit_routing_centroids", "share_a_bucket", "squared_distances"]  # fmt: skip
 
 #: Predictors that a grid may name: besides the seed and centroids in their needs, their arguments are numbers and strings.
 PREDICTORS: dict[str, type[Predictor]] = {

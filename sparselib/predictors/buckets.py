@@ -18,36 +18,21 @@ class Bucketed(ABC):
     ...     def assign(self, q, k, lengths=None):
     ...         return tuple(torch.cat([x < 0, x >= 0], dim=-1) for x in (q, k))
     >>> x = torch.tensor([-1.0, 2.0, 3.0]).view(1, 1, 3, 1)
-    >>> BySign().predict(x, x)[0, 0].int()
-    tensor([[1, 0, 0],
-            [0, 1, 1],
-            [0, 1, 1]], dtype=torch.int32)
+    >>> BySign().predict(x, x)[0, 0].int().tolist()
+    [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
     """
 
     @abstractmethod
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """Assign queries and keys to C buckets.
-
-        Parameters
-        ----------
-        q, k : Tensor ``[B, H, Q, R]``, ``[B, H, K, R]``
-            Projected queries and keys.
-        lengths : integers ``[B]``, optional
-            Real tokens of each sentence.
-
-        Returns
-        -------
-        query_buckets, key_buckets : Bool Tensor ``[B, H, Q, C]``, ``[B, H, K, C]``
-            Padding is in no bucket.
+        """Return the buckets ``Bool[B, H, Q, C]`` and ``Bool[B, H, K, C]`` of queries and keys; padding is in no bucket.
 
         Raises
         ------
         ValueError
-            If shapes do not fit, real values are NaN or infinite, or lengths are outside 0 to n.
         """
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """Return the visible pairs that share a bucket, ``Bool[B, H, Q, K]``; see :meth:`Predictor.predict`."""
+        """Return the visible pairs that share a bucket; see :meth:`Predictor.predict`."""
         query_buckets, key_buckets = self.assign(q, k, lengths)
         visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
         return share_a_bucket(query_buckets, key_buckets) & visible
@@ -63,9 +48,8 @@ def share_a_bucket(query_buckets: Tensor, key_buckets: Tensor) -> Tensor:
     Examples
     --------
     >>> queries = torch.tensor([[True, False], [False, True]]).view(1, 1, 2, 2)
-    >>> share_a_bucket(queries, queries.flip(2))[0, 0].int()
-    tensor([[0, 1],
-            [1, 0]], dtype=torch.int32)
+    >>> share_a_bucket(queries, queries.flip(2))[0, 0].int().tolist()
+    [[0, 1], [1, 0]]
     """
     # The product counts shared buckets. Only zero or not matters, and float32 counts exactly.
     return (query_buckets.float() @ key_buckets.float().mT).bool()

@@ -19,26 +19,21 @@ class Clustering(Bucketed):
 
     Parameters
     ----------
-    centroids : Tensor ``[H, C, R]``
-    top_k : int
-        Clusters per token, 1 to C. Of equally near centroids the first is taken.
+    centroids : Tensor ``[H, C, R]``, finite
+    top_k : int, the clusters per token, 1 to C, of which the first of equally near ones is taken
     match : str
-        ``"intersection"``: any shared cluster is an edge, as in the paper. ``"rank_aligned"`` compares the nearest cluster with
-        the nearest, the second with the second and so on, as the reference code did in its perplexity runs. They differ for
-        `top_k` above 1 only.
+        ``"intersection"``: any shared cluster is an edge, as in the paper. ``"rank_aligned"``: only clusters of equal rank are
+        compared, nearest with nearest and so on, as in the reference code's perplexity runs.
 
     Raises
     ------
     ValueError
-        If centroids are not finite or not ``[H, C, R]``, `top_k` is not in 1..C, or `match` is unknown.
 
     Examples
     --------
     >>> x = torch.tensor([0.0, 0.2, 5.0]).view(1, 1, 3, 1)
-    >>> Clustering(centroids=torch.tensor([[[0.0], [4.0]]])).predict(x, x)[0, 0].int()
-    tensor([[1, 1, 0],
-            [1, 1, 0],
-            [0, 0, 1]], dtype=torch.int32)
+    >>> Clustering(centroids=torch.tensor([[[0.0], [4.0]]])).predict(x, x)[0, 0].int().tolist()
+    [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     """
 
     needs: ClassVar[Needs] = Needs(centroids="kmeans")
@@ -55,7 +50,6 @@ class Clustering(Bucketed):
             raise ValueError(f"`top_k` must be in 1..{clusters}, the number of clusters, got {self.top_k}")
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """Assign each token to `top_k` of the C clusters (of top_k * C if rank-aligned); see :meth:`Bucketed.assign`."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
 
@@ -71,7 +65,6 @@ class Clustering(Bucketed):
 
 
 def _best(scores: Tensor, count: int) -> Tensor:
-    """Return the indices ``[..., count]`` of the largest scores, best first and the first among equals."""
     # For the paper's counts, 1 and 2, repeated argmax is faster than a stable sort; topk would not define ties.
     chosen = []
     for _ in range(count):
@@ -81,32 +74,18 @@ def _best(scores: Tensor, count: int) -> Tensor:
 
 
 def fit_centroids(points: Sequence[Tensor], clusters: int, seed: int) -> Tensor:
-    """Fit k-means centroids, float32 ``[H, C, R]``, separately for each head's queries and keys together.
+    """Fit k-means centroids, float32 ``[H, C, R]``, separately for each head's queries and keys together, as in App. C.
 
     Parameters
     ----------
-    points : sequence of H Tensors ``[N, R]``
-        Projected queries and keys of each head; N may differ.
-    clusters : int
-        Number of centroids C, at least 1.
+    points : sequence of H Tensors ``[N, R]``, each head's projected queries and keys, N at least C
+    clusters : int, the number C of centroids, at least 1
     seed : int
-        The same seed gives the same centroids.
-
-    Raises
-    ------
-    ValueError
-        If a head has fewer points than clusters, or NaN or infinite ones.
-
-    Notes
-    -----
-    Uses scikit-learn with the settings of the paper's App. C: k-means++, 10 initialisations, 300 iterations.
 
     Examples
     --------
-    >>> points = [torch.tensor([[0.0], [0.2], [5.0], [5.2]])]
-    >>> fit_centroids(points, clusters=2, seed=0).sort(1).values
-    tensor([[[0.1000],
-             [5.1000]]])
+    >>> fit_centroids([torch.tensor([[0.0], [0.2], [5.0], [5.2]])], clusters=2, seed=0).flatten().sort().values
+    tensor([0.1000, 5.1000])
     """
     from sklearn.cluster import KMeans  # here, because the import takes a second and only fitting needs it
     from threadpoolctl import threadpool_limits

@@ -18,30 +18,23 @@ _POWER = {"sq_euclidean": 1, "euclidean": 2}  # threshold ** power limits the sq
 class Distance:
     """Pairs of queries and keys that are at most a threshold apart.
 
+    The paper writes ||q' - k'|| <= t. The reference code compares *squared* distances, with a strict <. Here both
+    metrics use <=, and the default is the reference code's.
+
     Parameters
     ----------
-    threshold : float or Tensor ``[H]``
-        At least 0, for all heads or one per head.
-    metric : str
-        ``"sq_euclidean"`` compares squared distances, ``"euclidean"`` plain ones.
+    threshold : float or Tensor ``[H]``, at least 0
+    metric : ``"sq_euclidean"`` compares squared distances, ``"euclidean"`` plain ones
 
     Raises
     ------
     ValueError
-        If a threshold is negative, thresholds are not ``[H]``, or the metric is unknown.
-
-    Notes
-    -----
-    The paper writes ||q' - k'|| <= t. The reference code compares *squared* distances, with a strict <, over the grid of t that
-    the paper prints. Here both metrics use <=, and the default is the reference code's.
 
     Examples
     --------
     >>> x = torch.tensor([0.0, 1.0, 3.0]).view(1, 1, 3, 1)
-    >>> Distance(threshold=1.0).predict(x, x)[0, 0].int()
-    tensor([[1, 1, 0],
-            [1, 1, 0],
-            [0, 0, 1]], dtype=torch.int32)
+    >>> Distance(threshold=1.0).predict(x, x)[0, 0].int().tolist()
+    [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     """
 
     needs: ClassVar[Needs] = Needs()
@@ -62,12 +55,11 @@ class Distance:
         return self.threshold ** _POWER[self.metric]
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """Return the visible pairs within the threshold, ``Bool[B, H, Q, K]``; see :meth:`Predictor.predict`.
+        """Return the visible pairs within the threshold, of which there is one or one per head; see :meth:`Predictor.predict`.
 
         Raises
         ------
         ValueError
-            If inputs or lengths are malformed, or there is not one threshold for each head.
         """
         queries, keys = checked_inputs(q, k, lengths)
         limit = self.squared_limit
@@ -88,11 +80,8 @@ def squared_distances(q: Tensor, k: Tensor) -> Tensor:
 
     Examples
     --------
-    >>> x = torch.tensor([0.0, 1.0, 3.0]).view(1, 1, 3, 1)
-    >>> squared_distances(x, x)[0, 0]
-    tensor([[0., 1., 9.],
-            [1., 0., 4.],
-            [9., 4., 0.]])
+    >>> squared_distances(torch.zeros(1, 1, 1, 1), torch.tensor([1.0, 3.0]).view(1, 1, 2, 1))
+    tensor([[[[1., 9.]]]])
     """
     # |q|² - 2 q.k + |k|² as one product of longer vectors is six times faster than subtracting, at R = 4.
     # Cancellation leaves an error of about 1e-7 (|q|² + |k|²) in float32; the clamp keeps distances at 0 or more.

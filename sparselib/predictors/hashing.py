@@ -14,32 +14,26 @@ from sparselib.predictors.protocol import Needs
 
 @dataclass(frozen=True)
 class Hashing(Bucketed):
-    """Hash buckets of each token's query and key, concatenated.
+    """Hash buckets of each token's query and key, concatenated; an edge needs the same bucket in any round.
 
     The hash is argmax over [xM; -xM] with a Gaussian M per head and round. A token's query and key share a bucket, so the graph
-    is symmetric and contains the diagonal. An edge needs the same bucket in any round.
+    is symmetric and contains the diagonal.
 
     Parameters
     ----------
-    buckets : int
-        Buckets per round, even and at least 2.
-    rounds : int
-        Number of hashes, at least 1.
-    seed : int
-        The same seed gives the same M for every batch.
+    buckets : int, per round, even and at least 2
+    rounds : int, the number of hashes, at least 1
+    seed : int, of M, which is the same for every batch
 
     Raises
     ------
     ValueError
-        If `buckets` is odd or below 2, or `rounds` is below 1.
 
     Examples
     --------
     >>> x = torch.tensor([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.0]]).view(1, 1, 3, 2)
-    >>> Hashing(buckets=2).predict(x, x)[0, 0].int()
-    tensor([[1, 1, 0],
-            [1, 1, 0],
-            [0, 0, 1]], dtype=torch.int32)
+    >>> Hashing(buckets=2).predict(x, x)[0, 0].int().tolist()
+    [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, seed=True)
@@ -54,13 +48,6 @@ class Hashing(Bucketed):
             raise ValueError(f"`buckets` must be even and at least 2, got {self.buckets}")
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """Assign tokens to ``rounds * buckets`` buckets, the same for a token's query and key; see :meth:`Bucketed.assign`.
-
-        Raises
-        ------
-        ValueError
-            If inputs or lengths are malformed, or q and k differ in shape.
-        """
         if q.shape != k.shape:
             raise ValueError(
                 f"`q` and `k` must have one shape to be hashed together, got {tuple(q.shape)} and {tuple(k.shape)}"

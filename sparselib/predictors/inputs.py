@@ -18,11 +18,7 @@ class Tokens(NamedTuple):
 
 
 def checked_inputs(q: Tensor, k: Tensor, lengths: Lengths) -> tuple[Tokens, Tokens]:
-    """Return queries and keys that are finite, at least float32 and zero in padding.
-
-    Raise ``ValueError`` unless q and k are 4-D with the same batch, heads and dimension, hold finite values at real positions,
-    and are equally long if there are lengths, all in 0..n. Under torch.compile, values are not checked.
-    """
+    """Return checked queries and keys in float32 or better, zero in padding; torch.compile skips the check of values."""
     if q.ndim != 4 or k.ndim != 4:
         raise ValueError(f"`q` and `k` must be [B, H, N, D], got {tuple(q.shape)} and {tuple(k.shape)}")
     if q.shape[:2] != k.shape[:2] or q.shape[-1] != k.shape[-1]:
@@ -38,14 +34,12 @@ def checked_inputs(q: Tensor, k: Tensor, lengths: Lengths) -> tuple[Tokens, Toke
 
 
 def _tokens(x: Tensor, lengths: Lengths) -> Tokens:
-    """Return vectors in float32 or better, zero in padding."""
     real = real_positions(x.shape[0], x.shape[2], lengths, x.device)[:, None, :, None]
     vectors = x.detach().to(torch.promote_types(x.dtype, torch.float32))
     return Tokens(vectors if lengths is None else vectors.masked_fill(~real, 0.0), real)
 
 
 def matching_centroids(centroids: Tensor, tokens: Tokens) -> Tensor:
-    """Return centroids ``[H, C, R]`` in the tokens' dtype and device; raise ``ValueError`` unless H and R match."""
     _, heads, _, dimension = tokens.vectors.shape
     if centroids.shape[0] != heads or centroids.shape[-1] != dimension:
         raise ValueError(
@@ -56,7 +50,6 @@ def matching_centroids(centroids: Tensor, tokens: Tokens) -> Tensor:
 
 
 def check_centroids(centroids: Tensor) -> None:
-    """Raise ``ValueError`` unless `centroids` is a finite ``[H, C, R]`` with at least one centroid."""
     if centroids.ndim != 3 or centroids.shape[1] < 1:
         raise ValueError(f"`centroids` must be [H, C, R] with C >= 1, got {tuple(centroids.shape)}")
     if not centroids.isfinite().all():
@@ -64,7 +57,6 @@ def check_centroids(centroids: Tensor) -> None:
 
 
 def check_points(points: Tensor, clusters: int) -> None:
-    """Raise ``ValueError`` unless `points` ``[..., N, R]`` are finite and at least as many as the clusters."""
     at_least("clusters", clusters, 1)
     if points.shape[-2] < clusters:
         raise ValueError(

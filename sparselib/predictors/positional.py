@@ -22,12 +22,8 @@ class Positional(ABC):
     >>> class EveryOther(Positional):
     ...     def pattern(self, lengths, heads):
     ...         return masks.dilated(3, 2)
-    >>> x = torch.zeros(1, 1, 4, 8)
-    >>> EveryOther().predict(x, x)[0, 0].int()
-    tensor([[1, 0, 1, 0],
-            [0, 1, 0, 1],
-            [1, 0, 1, 0],
-            [0, 1, 0, 1]], dtype=torch.int32)
+    >>> EveryOther().predict(torch.zeros(1, 1, 4, 8), torch.zeros(1, 1, 4, 8))[0, 0].int().tolist()
+    [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, positions=True)
@@ -42,7 +38,6 @@ class Positional(ABC):
         Raises
         ------
         ValueError
-            If inputs or lengths are malformed, or q and k differ in shape.
         """
         if q.shape != k.shape:
             raise ValueError(
@@ -61,8 +56,7 @@ class Nothing(Positional):
 
     Examples
     --------
-    >>> x = torch.zeros(1, 1, 4, 8)
-    >>> Nothing().predict(x, x).any()
+    >>> Nothing().predict(torch.zeros(1, 1, 4, 8), torch.zeros(1, 1, 4, 8)).any()
     tensor(False)
     """
 
@@ -76,20 +70,12 @@ class Longformer(Positional):
 
     Parameters
     ----------
-    global_count : int
-        Random global tokens per sentence, at least 0.
-    seed : int
-        Every call draws anew from it, so give each layer and batch its own seed.
-
-    Raises
-    ------
-    ValueError
-        If `global_count` is negative.
+    global_count : int, the random global tokens per sentence, at least 0
+    seed : int, from which every call draws anew, so give each layer and batch its own
 
     Examples
     --------
-    >>> x = torch.zeros(1, 1, 6, 8)
-    >>> Longformer(global_count=1, seed=0).predict(x, x).sum()
+    >>> Longformer(global_count=1, seed=0).predict(torch.zeros(1, 1, 6, 8), torch.zeros(1, 1, 6, 8)).sum()
     tensor(16)
     """
 
@@ -111,22 +97,13 @@ class BigBird(Positional):
 
     Parameters
     ----------
-    random_keys : int
-        Random keys per row and head, at least 0.
-    seed : int
-        As in :class:`Longformer`.
-    random_scope : str
-        ``"uniform"`` or ``"official_plan"``, the columns that random keys are drawn from.
-
-    Raises
-    ------
-    ValueError
-        If `random_keys` is negative or the scope is unknown.
+    random_keys : int, per row and head, at least 0
+    seed : int, as in :class:`Longformer`
+    random_scope : ``"uniform"`` or ``"official_plan"``
 
     Examples
     --------
-    >>> x = torch.zeros(1, 1, 9, 8)
-    >>> BigBird(random_keys=2, seed=0).predict(x, x)[0, 0].sum(-1).max()  # the first and the last token attend to all
+    >>> BigBird(random_keys=2, seed=0).predict(torch.zeros(1, 1, 9, 8), torch.zeros(1, 1, 9, 8))[0, 0].sum(-1).max()
     tensor(9)
     """
 

@@ -14,22 +14,15 @@ class Needs:
 
     Parameters
     ----------
-    prefix : bool
-        It ranks, routes or draws over the whole sequence, so decoding must keep the queries of the whole prefix.
-    positions : bool
-        It depends on positions and lengths alone, and ignores queries and keys.
-    seed : bool
-        It draws at random from its argument `seed`; give each layer and batch its own.
-    centroids : str, optional
-        The clustering that fits its argument `centroids`: ``"kmeans"`` or ``"routing"``.
+    prefix : bool, whether it ranks, routes or draws over the whole sequence, so decoding must keep all queries
+    positions : bool, whether it depends on positions and lengths alone
+    seed : bool, whether it draws at random from its argument `seed`, of which each layer and batch needs its own
+    centroids : ``"kmeans"`` or ``"routing"``, optional, the clustering that fits its argument `centroids`
 
     Examples
     --------
-    >>> from sparselib.predictors import Clustering, Quantization
-    >>> Clustering.needs
-    Needs(prefix=False, positions=False, seed=False, centroids='kmeans')
-    >>> Quantization.needs.prefix
-    True
+    >>> Needs(prefix=True, seed=True)
+    Needs(prefix=True, positions=False, seed=True, centroids=None)
     """
 
     prefix: bool = False
@@ -48,26 +41,20 @@ class Predictor(Protocol):
     ...     def predict(self, q, k, *, lengths=None, causal=False):
     ...         return (q @ k.mT > 0).tril() if causal else q @ k.mT > 0
     >>> x = torch.tensor([-1.0, 2.0]).view(1, 1, 2, 1)
-    >>> Nearer().predict(x, x, causal=True)[0, 0].int()
-    tensor([[1, 0],
-            [0, 1]], dtype=torch.int32)
+    >>> Nearer().predict(x, x, causal=True)[0, 0].int().tolist()
+    [[1, 0], [0, 1]]
     """
 
     needs: ClassVar[Needs]
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """Return the pairs ``Bool[B, H, Q, K]`` that are predicted to have nonzero weight.
-
-        Padded and future pairs are never True. :func:`sparselib.masks.combine` adds window and global tokens.
+        """Return the pairs ``Bool[B, H, Q, K]`` that are predicted to have nonzero weight, never padded or future ones.
 
         Parameters
         ----------
-        q, k : Tensor ``[B, H, Q, R]``, ``[B, H, K, R]``
-            Queries and keys, projected if the predictor was fitted to projections.
-        lengths : integers ``[B]``, optional
-            Real tokens of each sentence; by default every token is real.
-        causal : bool
-            Whether later keys are hidden.
+        q, k : Tensor ``[B, H, Q, R]``, ``[B, H, K, R]``, projected if the predictor was fitted to projections
+        lengths : integers ``[B]``, optional, the real tokens of each sentence
+        causal : bool, whether later keys are hidden
 
         Raises
         ------

@@ -14,31 +14,20 @@ from sparselib.predictors.protocol import Needs
 
 @dataclass(frozen=True)
 class Quantization(Bucketed):
-    """Equally full bins of each dimension's values.
+    """Equally full bins of each dimension's values; an edge needs the same bin in any one dimension.
 
-    Queries and keys are ranked separately, per sentence, head and dimension; equal values keep their order in the sentence.
-    Bins are filled in order of value with ceil(n / bins) tokens each, n the real length, so a short sentence fills fewer bins.
-    An edge needs the same bin in any one dimension. Ranks depend on the whole sentence, so in a causal decoder a token's bin
-    depends on later tokens.
+    Queries and keys are ranked separately, per sentence, head and dimension. Bins are filled in order of value with
+    ceil(real length / bins) tokens each, so short sentences fill fewer bins, and a decoder token's bin depends on later tokens.
 
     Parameters
     ----------
-    bins : int
-        Bins per dimension, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If `bins` is below 1.
+    bins : int, per dimension, at least 1
 
     Examples
     --------
     >>> x = torch.tensor([3.0, 1.0, 2.0, 4.0]).view(1, 1, 4, 1)
-    >>> Quantization(bins=2).predict(x, x)[0, 0].int()
-    tensor([[1, 0, 0, 1],
-            [0, 1, 1, 0],
-            [0, 1, 1, 0],
-            [1, 0, 0, 1]], dtype=torch.int32)
+    >>> Quantization(bins=2).predict(x, x)[0, 0].int().tolist()
+    [[1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]]
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True)
@@ -49,7 +38,6 @@ class Quantization(Bucketed):
         at_least("bins", self.bins, 1)
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """Assign each token to R of the ``R * bins`` buckets, one per dimension; see :meth:`Bucketed.assign`."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
 

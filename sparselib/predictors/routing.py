@@ -17,32 +17,21 @@ _BATCH = 512  # points per update: one sentence of the paper's length
 
 @dataclass(frozen=True, eq=False)
 class Routing(Bucketed):
-    """Tokens picked by each centroid: its best queries and its best keys.
+    """Tokens picked by each centroid: its best queries and its best keys. Several centroids, or none, may pick a token.
 
-    Best means the largest dot product of centroid and normalised token, among the sentence's real tokens; equal scores keep
-    their order in the sentence. Several centroids, or none, may pick a token.
+    Best means the largest dot product of centroid and normalised real token; equal scores keep their order in the sentence.
 
     Parameters
     ----------
-    centroids : Tensor ``[H, C, R]``
-    width : int, optional
-        Queries, and keys, per centroid, at least 1; by default ceil(n / C), n the real length (Sparsefinder App. C.2).
-    membership : str
-        ``"all"``, or ``"one"`` to keep only the first centroid that picked a token, as the reference code does by accident.
-
-    Raises
-    ------
-    ValueError
-        If centroids are not finite or not ``[H, C, R]``, `width` is below 1, or `membership` is unknown.
+    centroids : Tensor ``[H, C, R]``, finite
+    width : int, optional, queries and keys per centroid, at least 1, by default ceil(real length / C) (Sparsefinder App. C.2)
+    membership : ``"all"``, or ``"one"`` to keep only a token's first centroid, as the reference code does by accident
 
     Examples
     --------
     >>> x = torch.tensor([[1.0, 0.1], [0.9, 0.0], [0.0, 1.0], [0.1, 2.0]]).view(1, 1, 4, 2)
-    >>> Routing(centroids=torch.eye(2).view(1, 2, 2)).predict(x, x)[0, 0].int()
-    tensor([[1, 1, 0, 0],
-            [1, 1, 0, 0],
-            [0, 0, 1, 1],
-            [0, 0, 1, 1]], dtype=torch.int32)
+    >>> Routing(centroids=torch.eye(2).view(1, 2, 2)).predict(x, x)[0, 0].int().tolist()
+    [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True, centroids="routing")
@@ -58,7 +47,6 @@ class Routing(Bucketed):
             at_least("width", self.width, 1)
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        """Assign each token to the C centroids that pick it; see :meth:`Bucketed.assign`."""
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
 
@@ -74,10 +62,7 @@ class Routing(Bucketed):
 
 
 def _first_largest(scores: Tensor, width: Tensor) -> Tensor:
-    """Return where the `width` ``[B, 1, 1, 1]`` largest of `scores` ``[B, H, C, N]`` are, the first among equals.
-
-    This takes a third of the time of a stable sort.
-    """
+    """Return where the `width` ``[B, 1, 1, 1]`` largest of `scores` ``[B, H, C, N]`` are, in less time than a stable sort."""
     best = scores.topk(max(1, int(width.max()))).values
     last = best.gather(-1, (width - 1).clamp_min(0).expand(*best.shape[:-1], 1))
     above, tied = scores > last, scores == last
@@ -90,30 +75,22 @@ def fit_routing_centroids(points: Tensor, clusters: int, seed: int, decay: float
 
     Parameters
     ----------
-    points : Tensor ``[H, N, R]``
-        Projected queries and keys of each head.
-    clusters : int
-        Number of centroids C, at least 1.
-    seed : int
-        Seed of the initial points and of the order of batches.
-    decay : float
-        Each batch moves a centroid by 1 - decay towards the mean direction of its nearest points; between 0 and 1.
+    points : Tensor ``[H, N, R]``, each head's projected queries and keys, N at least C
+    clusters : int, the number C of centroids, at least 1
+    seed : int, of the start points and of the order of batches
+    decay : float, 0 to 1
+        Each batch moves a centroid by 1 - decay towards the mean direction of its nearest points.
 
     Raises
     ------
     ValueError
-        If there are fewer points than clusters, NaN or infinite ones, or `decay` is not between 0 and 1.
-
-    Notes
-    -----
-    This is "routing_trained" in the reference code. Centroids start at random points, and at the published decay they stay
-    close to them. That is the baseline.
 
     Examples
     --------
     >>> fit_routing_centroids(torch.randn(4, 100, 8), clusters=6, seed=0).shape
     torch.Size([4, 6, 8])
     """
+    # "routing_trained" in the reference code. At the published decay, centroids stay close to their random start points.
     check_points(points, clusters)
     if not 0 <= decay <= 1:
         raise ValueError(f"`decay` must be between 0 and 1, got {decay}")

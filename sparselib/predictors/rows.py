@@ -1,8 +1,5 @@
-"""Predictors that decide each query's row from that row alone.
-
-So they work with any visible pairs (padding on either side), in incremental decoding and, where the rule is defined there, in
-cross-attention. A model that is trained under a predictor and decodes with it needs all three.
-"""
+"""Predictors that decide each query's row from that row alone."""
+# So they work with padding on either side, in incremental decoding and, where the rule is defined there, in cross-attention.
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
@@ -23,21 +20,16 @@ class Rows(NamedTuple):
     ----------
     q, k : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``
     visible : Bool Tensor ``[B, 1, Q, K]``
-    at, of : integer Tensor ``[B, 1, Q, 1]``, ``[B, 1, 1, K]``
-        Positions of queries and of keys among their sentence's real tokens.
-    causal : bool
-        Whether the rows are a decoder's, which `visible` does not show for a single row.
-    scores : Tensor ``[B, H, Q, K]``, optional
-        Scores of a model that computes more than q.k.
+    at, of : integer Tensor ``[B, 1, Q, 1]``, ``[B, 1, 1, K]``, the positions among their sentence's real tokens
+    causal : bool, whether the rows are a decoder's, which `visible` does not show for a single row
+    scores : Tensor ``[B, H, Q, K]``, optional, of a model that computes more than q.k
 
     Examples
     --------
-    >>> visible = torch.ones(1, 1, 2, 2, dtype=torch.bool).tril()
-    >>> q = k = torch.randn(1, 1, 2, 4)
-    >>> rows = Rows(q, k, visible, at=torch.tensor([[0], [1]]), of=torch.tensor([[0, 1]]), causal=True)
-    >>> rows.at - rows.of  # how far back each key lies
-    tensor([[ 0, -1],
-            [ 1,  0]])
+    >>> q, visible = torch.randn(1, 1, 2, 4), torch.ones(1, 1, 2, 2, dtype=torch.bool).tril()
+    >>> rows = Rows(q, q, visible, at=torch.tensor([[0], [1]]), of=torch.tensor([[0, 1]]), causal=True)
+    >>> (rows.at - rows.of).tolist()  # how far back each key lies
+    [[0, -1], [1, 0]]
     """
 
     q: Tensor
@@ -50,9 +42,7 @@ class Rows(NamedTuple):
 
 
 class RowWise(ABC):
-    """A predictor of single rows; subclasses implement :meth:`pairs`.
-
-    The attribute `cross` is True if queries and keys may belong to different sentences.
+    """A predictor of single rows; if `cross` is True, queries and keys may belong to different sentences.
 
     Examples
     --------
@@ -60,10 +50,8 @@ class RowWise(ABC):
     ...     def pairs(self, rows):
     ...         return (rows.at - rows.of == 1) & rows.visible
     >>> x = torch.zeros(1, 1, 3, 4)
-    >>> Before().predict(x, x, causal=True)[0, 0].int()
-    tensor([[0, 0, 0],
-            [1, 0, 0],
-            [0, 1, 0]], dtype=torch.int32)
+    >>> Before().predict(x, x, causal=True)[0, 0].int().tolist()
+    [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True)
@@ -75,12 +63,11 @@ class RowWise(ABC):
         """Return the predicted visible pairs, a Bool Tensor that broadcasts to ``[B, H, Q, K]``."""
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """Return the predicted pairs of a whole sequence, ``Bool[B, H, Q, K]``; see :meth:`Predictor.predict`.
+        """Return the predicted pairs of a whole sequence, where Q = K unless `cross` is True; see :meth:`Predictor.predict`.
 
         Raises
         ------
         ValueError
-            If inputs or lengths are malformed, or Q and K differ although `cross` is False.
         """
         queries, keys = checked_inputs(q, k, lengths)
         if not self.cross and q.shape[2] != k.shape[2]:

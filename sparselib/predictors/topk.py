@@ -12,26 +12,16 @@ from sparselib.predictors.rows import Rows, RowWise
 
 @dataclass(frozen=True)
 class TopK(RowWise):
-    """The `k` visible keys with the largest scores q.k per query, and all that tie with the k-th.
-
-    Padding and future are masked first, and a query with at most k visible keys keeps them all. Queries and keys need no
-    projection, and the scale of scores does not matter. Cross-attention is possible.
+    """The `k` visible keys with the largest scores q.k per query, and all that tie with the k-th; also for cross-attention.
 
     Parameters
     ----------
-    k : int
-        At least 1.
-
-    Raises
-    ------
-    ValueError
-        If `k` is below 1.
+    k : int, at least 1
 
     Examples
     --------
-    >>> q = torch.ones(1, 1, 1, 1)
     >>> k = torch.tensor([0.3, 0.9, 0.1, 0.9]).view(1, 1, 4, 1)
-    >>> TopK(1).predict(q, k).int()  # ties are kept
+    >>> TopK(1).predict(torch.ones(1, 1, 1, 1), k).int()  # ties are kept
     tensor([[[[0, 1, 0, 1]]]], dtype=torch.int32)
     """
 

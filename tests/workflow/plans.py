@@ -21,6 +21,13 @@ def name(job) -> str:
     return " ".join([job.rule.name, *(f"{key}={value}" for key, value in job.wildcards.items())])
 
 
+def keys_of(value: object) -> set[str]:
+    """Return the keys of nested dicts in a job's parameters."""
+    if isinstance(value, dict):
+        return {key for key in value} | {key for inner in value.values() for key in keys_of(inner)}
+    return {key for inner in value for key in keys_of(inner)} if isinstance(value, list | tuple) else set()
+
+
 def everything() -> dict[str, dict]:
     found = dag()
     return {
@@ -28,6 +35,7 @@ def everything() -> dict[str, dict]:
             "command": job.shellcmd,
             "input": sorted(map(str, job.input)),
             "output": sorted(map(str, job.output)),
+            "keys": sorted(map(str, keys_of(list(job.params)))) if job.rule.name != "configuration" else [],
             "folders": sorted(str(path) for path in job.output if path.is_directory),
             "asks": {key: job.resources.get(key) for key in ("mem_mb", "runtime", "gpu")},
             "needs": sorted(map(name, found.dependencies[job])),

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from replication.files.paths import ROOT
 from replication.stages import MODULE_OF
@@ -202,6 +203,30 @@ def test_a_job_depends_on_what_its_process_imports(jobs):
     for name, job in jobs.items():
         code = [path for path in job["input"] if path == LOCK or (path.startswith(PACKAGES) and path.endswith(".py"))]
         assert code == sorted(code_of(job["command"])), name
+
+
+#: Keys that decide which files there are, or how many a job makes.
+AS_FILES = {"blocks", "budgets", "corpora", "models", "models_per_job", "runs", "seeds", "unseen"}
+
+
+def test_every_key_of_the_configuration_is_a_parameter_of_some_job(jobs):
+    """Otherwise a changed value would rerun nothing."""
+    settings = yaml.safe_load((ROOT / "config/demo.yaml").read_text())
+    passed = {key for job in jobs.values() for key in job["keys"]}
+    # Names of sections, language pairs, corpora and models are keys, too.
+    names = {*settings, *settings["patterns"], *settings["forms"], *settings["captioning"]["models"], "text"}
+    for section in (settings["translation"], *settings["forms"].values(), settings["normalizer_speed"]):
+        names |= section["corpus"].keys()
+    for section in (settings["char_lm"], *settings["patterns"].values()):
+        names |= section["corpora"].keys() | section["models"].keys()
+    missing = keys_of(settings) - passed - names
+    assert missing == AS_FILES
+
+
+def keys_of(value: object) -> set[str]:
+    if isinstance(value, dict):
+        return {*value} | {key for inner in value.values() for key in keys_of(inner)}
+    return {key for inner in value for key in keys_of(inner)} if isinstance(value, list) else set()
 
 
 def test_every_notebook_is_run(jobs):

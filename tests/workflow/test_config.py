@@ -33,7 +33,7 @@ def test_all_problems_are_reported_before_any_job(tmp_path):
         "forms.sentences.runs[0].buget: unknown key; did you mean budgets?",
         "retrofit.corpus.path: must be an existing folder, got 'nowhere'",
     ]
-    assert "\n".join(["The configuration cannot work:", *problems, ""]) in output
+    assert "\n".join(["Invalid configuration:", *problems, ""]) in output
     assert "Traceback" not in output
     assert "Job stats" not in output
 

@@ -76,7 +76,7 @@ def test_the_next_run_of_the_profile_knows_what_this_one_took(handler, clock, tm
 
 def told_at_the_start(folder, profile, **counts):
     run = expected.Expected(folder)
-    run.of(profile)
+    run.read(profile)
     run.begin(Counter(counts))
     return run.left()
 
