@@ -19,12 +19,12 @@ env: .venv/installed
 results: env
 	snakemake --cores $(CORES)
 
-# All models from nothing, and whether they are those that are shipped; on another processor rounding may differ.
+# Train all models from scratch and compare them with the shipped checkpoints; rounding may differ on another processor.
 retrain: env
 	snakemake --cores $(CORES) --configfile config/demo.yaml --config profile=retrained checkpoints=False
 	-replicate compare-weights results/retrained
 
-# The default run in one file; and everything drawn again from such a file, without network or training.
+# `archive` packs the default run into one file; `replay` redraws everything from such a file, without network or training.
 archive: results
 	snakemake --cores 1 archive
 	@printf '%s\n' "archive  results/demo.zip"
@@ -41,15 +41,15 @@ test: lint
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
 	pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
 
-# A run killed fifty times, whole or in part; CI has twelve.
+# Kill a run, or some of its jobs, fifty times; CI does so twelve times.
 test-kills: env
 	KILLS=50 pytest -q tests/workflow/test_kills.py
 
-# Certificates over a million rows; CI has ten thousand.
+# Check certificates on a million rows; CI checks ten thousand.
 test-certificates: env
 	ROWS=1000000 pytest -q --capture=no tests/kernels/test_certificates_many.py
 
-# Through Slurm, as root and with Debian's slurm-wlm and munge.
+# Run through Slurm; needs root, and Debian's slurm-wlm and munge.
 test-cluster: env
 	python tests/cluster/run.py $$(mktemp -d)
 
@@ -60,7 +60,7 @@ lint: env
 	lint-imports --no-cache --no-logo
 	python workflow/scripts/lint.py
 
-# Without asking whether one wants Jupyter's news.
+# The settings turn off Jupyter's news and update prompts.
 LAB = .venv/share/jupyter/lab/settings
 lab: env
 	@mkdir -p $(LAB)
@@ -76,7 +76,7 @@ bench: env
 	python benchmarks/certificate.py
 	python benchmarks/kernel_instructions.py
 
-# Of the last run: the notebooks as they are stored, and the seconds of its steps, from which the next one tells minutes.
+# Store the last run's notebooks, and its step durations, from which the next run estimates the time left.
 notebooks: results
 	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*' -not -name index.ipynb); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done
 	nbstripout --keep-output --keep-count --extra-keys "metadata.papermill cell.metadata.papermill cell.metadata.execution" notebooks/*.ipynb notebooks/*/*.ipynb
@@ -89,16 +89,16 @@ ledgers: env
 	replicate printed --output reported/papers/claims.csv
 	find reported -name '.*.seal' -delete
 
-# Guide, notebooks as they are stored, and reference: warnings are errors.
+# Build the guide, the stored notebooks and the reference; warnings are errors.
 docs: env
 	sphinx-build -q -E -W --keep-going -c docs . build/site
 	@printf '%s\n' "site     build/site/index.html"
 
-# Which Hugging Face architectures are exact or refused: after another version of transformers.
+# Classify the Hugging Face architectures as exact or refused; run this after updating transformers.
 architectures: env
 	python tests/sparselib/huggingface/architectures.py
 
-# The tables between markers in README.md and reported/*/README.md, from the files of the runs.
+# Rewrite the tables between markers in the READMEs from the runs' files.
 tables: env
 	python workflow/scripts/tables.py
 

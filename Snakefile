@@ -7,15 +7,15 @@ from snakemake.utils import min_version
 
 from replication.config import ConfigurationError
 
-# Snakemake runs this file among its own names, and its `parse` reads the rules.
+# Snakemake executes this file in its own namespace, where `parse` is the function that reads the rules.
 from replication.config import parse as parse_profile
 from workflow.ending import ending
-from workflow.lock import AT_WORK, without_the_locks_of_the_dead
+from workflow.lock import JOB_PREFIX, remove_stale_locks
 
 min_version("9.0")
 
 
-# Only where --configfile names no profile: Snakemake merges config files key by key, and half of one profile in another is neither.
+# Only without --configfile: Snakemake merges config files key by key, which would mix two profiles.
 if "profile" not in config:
 
     configfile: "config/demo.yaml"
@@ -24,17 +24,17 @@ if "profile" not in config:
 try:
     RUN = parse_profile(config)
 except ConfigurationError as error:
-    raise WorkflowError("The configuration cannot work:", *error.problems) from None
+    raise WorkflowError("Invalid configuration:", *error.problems) from None
 
-# The terminal tells the minutes that are left from the last run of the same profile.
+# The logger plugin estimates the time left from the last run of the same profile.
 logger.info(f"Profile {RUN.profile}", extra={"profile": RUN.profile})
 
 
-# A job of its own on a node of a cluster is no run of its own.
+# A job on a cluster node starts Snakemake again; only the main process takes the run's lock.
 if workflow.is_main_process:
-    ALIVE = without_the_locks_of_the_dead(Path(".snakemake"))
-shell.prefix(AT_WORK)
-BEGAN = time.time()
+    RUN_LOCK = remove_stale_locks(Path(".snakemake"))
+shell.prefix(JOB_PREFIX)
+START = time.time()
 
 
 include: "workflow/rules/common.smk"
@@ -46,7 +46,7 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/archive.smk"
 
 
-for name, chosen in {
+for name, settings in {
     "masked_lm": RUN.masked_lm,
     "blocks": RUN.masked_lm and RUN.masked_lm.blocks,
     "translation": RUN.translation,
@@ -58,7 +58,7 @@ for name, chosen in {
     "scaling": RUN.scaling,
     "retrofit": RUN.retrofit,
 }.items():
-    if chosen:
+    if settings:
 
         include: f"workflow/rules/{name}.smk"
 
@@ -71,16 +71,16 @@ rule all:
         RESULTS / "claims.csv",
         RESULTS / "report.html",
     message:
-        "All notebooks have run"
+        "Finish the run"
 
 
 onstart:
-    # Jobs on this machine need no limit of their rate. Snakemake's starts a timer for every job that ends, each of which has all
-    # ready jobs looked at again and again; and a run that has ended waits for the last of them.
+    # Local jobs need no rate limit. Snakemake's limiter starts a timer for every finished job, and each timer makes the scheduler
+    # check all ready jobs again. A finished run would also wait for the last timer.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
 
 
 onsuccess:
-    if said := ending(RESULTS, BEGAN):
-        print(said)
+    if summary := ending(RESULTS, START):
+        print(summary)

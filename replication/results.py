@@ -1,4 +1,4 @@
-"""Reading what the workflow has measured, and reducing it to the curves that figures and claims are about."""
+"""Reading of the workflow's measurements, and their reduction to the curves of figures and claims."""
 
 import math
 from collections.abc import Iterable
@@ -12,10 +12,10 @@ from replication.methods import BLOCK_METHODS
 from replication.settings import labelled
 from sparselib import pareto_front
 
-#: Attention forms as the published tables name them, in their order.
+#: Attention forms, with the names and in the order of the published tables.
 FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k self", "Top-k", "Top-k OOW",
          "Top-k OOW cross"]  # fmt: skip
-#: Character models as the published tables name them, in their order.
+#: Character models with their names in the published tables, in the order of those tables.
 CHARACTER_MODELS = {
     "block": "Transformer block",
     "transformer-xl": "Transformer-XL",
@@ -24,62 +24,110 @@ CHARACTER_MODELS = {
     "adaptive-span-top-32": "Adaptive span + Top-32",
     "adaptive-span-top-8": "Adaptive span + Top-8",
 }
-#: Those of them whose spans Table 4 of Extremely Sparse Transformer compares.
+#: Character models whose spans are compared in Table 4 of Extremely Sparse Transformer.
 SPAN_MODELS = ["adaptive-span", "adaptive-span-top-32", "adaptive-span-top-8"]
-#: Models with the patterns of Sparse Transformers, and with none.
+#: Models with Sparse Transformers' patterns, and without.
 PATTERN_MODELS = {"dense": "Dense", "strided": "Strided", "fixed": "Fixed"}
 POINT = ["seed", "method", "setting", "window"]
 
 
 def read_sweep(folder: Path) -> pd.DataFrame:
-    """The recall sweep of every seed: a row per layer, method, setting, window and head, or their means as a run stored them.
+    """Return the recall sweeps of all seeds.
 
-    Raises ``FileNotFoundError`` if there is none.
+    Returns
+    -------
+    DataFrame
+        A row per layer, method, setting, window and head, or means over them, depending on what the run stored.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no sweep.
     """
     return labelled(_read_all(folder / "sweep", "seed*", "the recall sweep"))
 
 
 def read_replaced(folder: Path) -> pd.DataFrame:
-    """Perplexity, or BLEU, under replaced graphs, every seed. Raises ``FileNotFoundError`` if there is none."""
+    """Return perplexity, or BLEU, under replaced graphs, of all seeds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no table.
+    """
     return labelled(_read_all(folder / "replaced", "seed*", "replaced graphs"))
 
 
 def read_blocks(folder: Path) -> pd.DataFrame:
-    """Perplexity under predicted blocks, every block size and seed. Raises ``FileNotFoundError`` if there is none."""
+    """Return perplexity under predicted blocks, of all block sizes and seeds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no table.
+    """
     return _read_all(folder / "blocks", "size*/evaluated/seed*.csv", "block sizes")
 
 
 def read_block_times(folder: Path) -> pd.DataFrame:
-    """Seconds per sequence, every block size. Raises ``FileNotFoundError`` if there is none."""
+    """Return seconds per sequence, of all block sizes.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no table.
+    """
     return _read_all(folder / "blocks", "size*/timed.csv", "block sizes")
 
 
 def read_rules(folder: Path) -> pd.DataFrame:
-    """Rules on a model that was not trained for them: ``recall, sparsity`` of each sequence, layer and head, ``drift, cosine``.
+    """Return the measurements of selection rules applied without retraining.
 
-    A seed of -1 is that of rules which no seed changes. Raises ``FileNotFoundError`` if there is none.
+    Returns
+    -------
+    DataFrame
+        ``recall, sparsity, drift, cosine`` of each sequence, layer and head. Rules that no seed changes have the seed -1.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no table.
     """
     return labelled(_read_all(folder, "rules.*", "rules"))
 
 
 def read_sparsified(folder: Path) -> dict[float, pd.DataFrame]:
-    """The same of the model whose heads were tuned, by its target. Raises ``FileNotFoundError`` if there is none."""
+    """Return tables like :func:`read_rules` of the models with tuned heads, by target recall.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no table.
+    """
     names = sorted(path.name for path in folder.glob("sparsified/recall*"))
-    found = {
+    tables = {
         float(name.removeprefix("recall")): labelled(
             _read_all(folder / "sparsified" / name, "measured.*", "tuned heads")
         )
         for name in names
     }
-    if not found:
+    if not tables:
         raise FileNotFoundError(f"{folder}: no table of tuned heads; run the workflow first")
-    return found
+    return tables
 
 
 def rule_points(folder: Path) -> pd.DataFrame:
-    """A row per rule and setting, and one for every target of tuned heads: means over seeds, sequences, layers and heads.
+    """Return the means over seeds, sequences, layers and heads of every rule and of tuned heads.
 
-    ``least`` is the mean recall of the head that has the least. Raises ``FileNotFoundError`` if there is none.
+    Returns
+    -------
+    DataFrame
+        A row per rule and setting, and per target of tuned heads. ``least`` is the lowest mean recall of a head.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no table.
     """
     measured = pd.concat([read_rules(folder), *read_sparsified(folder).values()])
     keys = ["method", "setting"]
@@ -90,9 +138,19 @@ def rule_points(folder: Path) -> pd.DataFrame:
 
 
 def read_captioning(folder: Path, name: str) -> pd.DataFrame:
-    """A table of every captioner, ``measured.csv``, ``captions.parquet`` or ``attention.parquet``, with its model and seed.
+    """Return one table of all captioners, with columns ``model`` and ``seed``.
 
-    Raises ``FileNotFoundError`` if there is none.
+    Parameters
+    ----------
+    folder : Path
+        Folder of the captioning task.
+    name : str
+        ``measured.csv``, ``captions.parquet`` or ``attention.parquet``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If no captioner has such a table.
     """
     tables = [_with_run(read_table(path), path) for path in sorted(folder.glob(f"models/*/seed*/{name}"))]
     if not tables:
@@ -101,40 +159,67 @@ def read_captioning(folder: Path, name: str) -> pd.DataFrame:
 
 
 def _with_run(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """With columns ``model`` and ``seed`` before its own, of the path ``.../models/<model>/seed<seed>/<name>``."""
+    """Insert the columns ``model`` and ``seed``, read from the path ``.../models/<model>/seed<seed>/<name>``."""
     table.insert(0, "model", path.parents[1].name)
     table.insert(1, "seed", int(path.parent.name.removeprefix("seed")))
     return table
 
 
 def read_forms(folder: Path) -> pd.DataFrame:
-    """BLEU of every trained attention form: ``form, budget`` (NaN: Full), ``seed, tested_with, bleu, attended_<place>``.
+    """Return the BLEU of every translator trained with an attention form.
 
-    ``folder`` is that of a language pair.
+    Parameters
+    ----------
+    folder : Path
+        Folder of a language pair.
+
+    Returns
+    -------
+    DataFrame
+        ``form``, ``budget`` (NaN for Full), ``seed``, ``tested_with``, ``bleu`` and ``attended_<place>``.
 
     Raises
     ------
     FileNotFoundError
-        If there is none.
+        If there is no table.
     """
     return _read_all(folder, "*_seed*/measured.csv", "a trained attention form")
 
 
 def read_cross_attention(folder: Path) -> pd.DataFrame:
-    """Cross-attention of every trained form, a row per decoder layer. Raises ``FileNotFoundError`` if there is none."""
+    """Return the cross-attention of every trained form, a row per decoder layer.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no table.
+    """
     return _read_all(folder, "*_seed*/cross_attention.csv", "a trained attention form")
 
 
 def read_pronouns(folder: Path) -> pd.DataFrame:
-    """Contrasts of pronouns, and in how many a model was right: ``context, pronoun, contrasts, right, form, budget, seed``.
+    """Return how many pronoun contrasts each translator decides correctly.
 
-    ``folder`` is that of a language pair. Raises ``FileNotFoundError`` if there is none.
+    Parameters
+    ----------
+    folder : Path
+        Folder of a language pair.
+
+    Returns
+    -------
+    DataFrame
+        ``context``, ``pronoun``, ``contrasts``, ``right``, ``form``, ``budget`` and ``seed``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no table.
     """
     return _read_all(folder, "*_seed*/pronouns.csv", "pronouns")
 
 
 def _read_all(folder: Path, pattern: str, what: str) -> pd.DataFrame:
-    """The tables that match a pattern, one below the other in the order of their paths."""
+    """Concatenate the tables whose paths match a pattern, in path order."""
     paths = sorted(folder.glob(pattern))
     if not paths:
         raise FileNotFoundError(f"{folder}: no table of {what} ({pattern}); run the workflow first")
@@ -142,14 +227,25 @@ def _read_all(folder: Path, pattern: str, what: str) -> pd.DataFrame:
 
 
 def as_trained(forms: pd.DataFrame) -> pd.DataFrame:
-    """Rows of :func:`read_forms` that were tested with the form that they were trained with."""
+    """Return the rows of :func:`read_forms` in which the model is tested with the form it was trained with."""
     return forms[forms["tested_with"] == forms["form"]]
 
 
 def by_budget(forms: pd.DataFrame, measure: str = "bleu") -> pd.DataFrame:
-    """As trained, means over seeds: a row per form in the papers' order, a column per budget, largest first.
+    """Return means over seeds of the models tested as trained, by form and budget.
 
-    Full, which knows no budget, has its value in the column ``full``.
+    Parameters
+    ----------
+    forms : DataFrame
+        Rows of :func:`read_forms`.
+    measure : str
+        Column to average.
+
+    Returns
+    -------
+    DataFrame
+        A row per form in the papers' order, a column per budget, largest first. Full has no budget: its value is in the column
+        ``full``.
     """
     table = as_trained(forms).assign(budget=lambda rows: rows["budget"].fillna(0).astype(int))
     table = table.pivot_table(index="form", columns="budget", values=measure).rename(columns={0: "full"})
@@ -159,14 +255,21 @@ def by_budget(forms: pd.DataFrame, measure: str = "bleu") -> pd.DataFrame:
 
 
 def read_characters(folder: Path, name: str, models: Iterable[str] = tuple(CHARACTER_MODELS)) -> pd.DataFrame:
-    """``measured.csv`` or ``log.csv`` of every character model, with ``corpus``, ``model`` and ``seed`` as first columns.
+    """Return one table of all character models, with ``corpus``, ``model`` and ``seed`` as first columns.
 
-    Models come in the order of ``models``, corpora and seeds in that of their names.
+    Parameters
+    ----------
+    folder : Path
+        Folder with a folder per corpus.
+    name : str
+        ``measured.csv`` or ``log.csv``.
+    models : iterable of str
+        Models to read, in the order of the rows. Corpora and seeds are in the order of their names.
 
     Raises
     ------
     FileNotFoundError
-        If there is none.
+        If no model has such a table.
     """
     tables = []
     for model in models:
@@ -180,19 +283,21 @@ def read_characters(folder: Path, name: str, models: Iterable[str] = tuple(CHARA
 
 
 def spans_at_bits(logs: pd.DataFrame) -> pd.DataFrame:
-    """Mean spans where validation first came down to given bits per character (Table 4), of one corpus.
+    """Return the mean spans at which validation first reaches given bits per character (Table 4), for one corpus.
 
     Parameters
     ----------
-    logs : rows of :func:`read_characters` (``log.csv``) of one corpus; other models than :data:`SPAN_MODELS` are left out
+    logs : DataFrame
+        Rows of :func:`read_characters` (``log.csv``) of one corpus; models not in :data:`SPAN_MODELS` are ignored.
 
     Returns
     -------
-    A row per model and seed, a column per level of bits: four tenths of a bit, down to the last one that every run reached.
+    DataFrame
+        A row per model and seed, a column per level. The four levels, 0.1 bits apart, end at the lowest that all runs reach.
     """
     runs = dict(list(logs[logs["model"].isin(SPAN_MODELS)].groupby(["model", "seed"], sort=False)))
     worst = max(log["valid_bits"].min() for log in runs.values())
-    last = np.ceil(round(worst * 10, 6))  # rounded, as 1.1 * 10 is a little more than 11
+    last = np.ceil(round(worst * 10, 6))  # rounded, because 1.1 * 10 is slightly more than 11
     levels = [round((last + more) / 10, 1) for more in (3, 2, 1, 0)]
     spans = {run: [span_at(log, bits) for bits in levels] for run, log in runs.items()}
     table = pd.DataFrame.from_dict(spans, orient="index", columns=levels)
@@ -200,42 +305,48 @@ def spans_at_bits(logs: pd.DataFrame) -> pd.DataFrame:
 
 
 def span_at(log: pd.DataFrame, bits: float) -> float:
-    """The mean span at which validation first came down to ``bits`` per character (a cell of Table 4).
-
-    Between two lines of the log it is interpolated linearly, as the published cells are; NaN if it never came down so far.
+    """Return the mean span at which validation first reaches ``bits`` per character (a cell of Table 4).
 
     Parameters
     ----------
-    log : table with ``valid_bits`` and ``mean_span``, in the order of training
+    log : DataFrame
+        ``valid_bits`` and ``mean_span``, in training order.
+    bits : float
+        Level of the validation bits per character.
+
+    Returns
+    -------
+    float
+        Interpolated linearly between two rows of the log, like the published cells; NaN if the level is never reached.
     """
     reached = np.flatnonzero(log["valid_bits"].to_numpy() <= bits)
     if len(reached) == 0:
         return math.nan
     after = reached[0]
     lines = log.iloc[max(0, after - 1) : after + 1]
-    # np.interp wants rising abscissae, and bits fall here: the line before is above ``bits``, the line after is not.
+    # np.interp needs increasing abscissae, and bits decrease here, so both are negated.
     return float(np.interp(-bits, -lines["valid_bits"], lines["mean_span"]))
 
 
 def at_every_count(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of :data:`BLOCK_METHODS` at block sizes where every K was measured: means over sizes compare at those only."""
+    """Return the rows of :data:`BLOCK_METHODS` at block sizes with all K, so that means over sizes are comparable."""
     rows = table[table["method"].isin(BLOCK_METHODS)]
     return rows[rows.groupby("block_size")["count"].transform("nunique") == rows["count"].nunique()]
 
 
 def over_heads(sweep: pd.DataFrame) -> pd.DataFrame:
-    """Plain mean over layers and heads, a row per seed, method, setting and window."""
+    """Return means over layers and heads, a row per seed, method, setting and window."""
     measures = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
     return sweep.groupby(POINT, as_index=False, sort=False)[measures].mean()
 
 
 def over_seeds(points: pd.DataFrame) -> pd.DataFrame:
-    """Mean over seeds of every numeric column, a row per method, setting and window."""
+    """Return means over seeds of all numeric columns, a row per method, setting and window."""
     return points.drop(columns="seed").groupby(POINT[1:], as_index=False, sort=False).mean(numeric_only=True)
 
 
 def front(points: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Each method's Pareto front of sparsity and ``score`` (both: more is better), in the order of sparsity."""
+    """Return each method's Pareto front of sparsity and ``score`` (higher is better for both), by increasing sparsity."""
     kept = [
         group.iloc[pareto_front(group["sparsity"].to_numpy(), group[score].to_numpy())]
         for _, group in points.groupby("method", sort=False)
@@ -244,10 +355,13 @@ def front(points: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def nearest(values: Iterable[int], wanted: int) -> int:
-    """What of the values is nearest to the wanted one, the smaller of two: a grid may lack the paper's own point."""
+    """Return the value closest to the wanted one; of two equally close values, the smaller.
+
+    A grid may lack the point that the paper uses.
+    """
     return min(sorted(set(values)), key=lambda value: abs(value - wanted))
 
 
 def spread(values: pd.Series) -> str:
-    """Mean and sample standard deviation, as tables print them."""
+    """Return mean and sample standard deviation as printed in tables."""
     return f"{np.mean(values):.4f} ± {np.std(values, ddof=1) if len(values) > 1 else float('nan'):.4f}"

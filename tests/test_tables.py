@@ -33,8 +33,8 @@ def test_a_table_is_written_between_its_comments():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"<!-- table three -->\n{END}", "no table 'three', only one"),
-        ("<!-- table one -->\nx", "1 tables begin, and 0"),
+        (f"<!-- table three -->\n{END}", "`table` must be one of one, .*got 'three'"),
+        ("<!-- table one -->\nx", "got 1 tables and 0 ends"),
     ],
 )
 def test_what_is_no_table_is_named(text, message):
@@ -194,7 +194,7 @@ def test_any_number_of_centroids_is_never_behind_one_and_both_are_of_kmeans(path
 
 
 def test_what_a_benchmark_no_longer_says_is_named():
-    with pytest.raises(ValueError, match=r"some\.txt: no line like"):
+    with pytest.raises(ValueError, match=r"some\.txt: must contain a line like"):
         speed.found("^ours", "theirs 3 ms", "some.txt")
 
 

@@ -1,10 +1,11 @@
-"""The code that a stage's results depend on: its function, and every file that the function imports.
+"""Code that a stage's results depend on: its function, and every file that the function imports.
 
-Imports are read off the source: at the top of a module and inside its functions, and those of the packages on the way.
-Imports for type checkers are left out. ``python -m workflow.closure <command>`` prints the hash of a command's code.
+Imports are read from the source: those at the top of a module, those inside its functions, and those of its parent packages.
+Imports for type checkers are ignored. ``python -m workflow.closure <command>`` prints the hash of a command's code.
 
-Stages share modules, so a stage is its function, with the functions and constants of its module that it uses; the workflow
-passes their hash as a parameter. Modules that only choose settings and paths are left out: the workflow passes those, too.
+Several stages share a module. A stage's own code is therefore its function, with the functions and constants of the module that
+it uses; rules pass their hash as a parameter. Modules that only define settings and paths are ignored, because rules pass
+settings as parameters and declare files.
 """
 
 import ast
@@ -20,7 +21,7 @@ from replication.stages import MODULE_OF
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("replication", "sparselib")
-#: Settings and paths, which rules pass as parameters and declare as files.
+#: Modules of settings and paths, which rules pass as parameters and declare as files.
 CHOOSING = (
     "replication.config",
     "replication.layout",
@@ -28,9 +29,9 @@ CHOOSING = (
     "replication.stages",
     "replication.trained",
 )
-#: The versions of everything else.
+#: Lock file with the versions of all other packages.
 LOCK = "requirements.lock"
-#: fairseq imports this package by the path of its folder.
+#: Packages imported by path instead of by name: fairseq loads its user folder so.
 BY_PATH = {"replication.translation.fairseq.commands": "replication.translation.fairseq.user_dir.sparselib_fairseq"}
 
 
@@ -40,7 +41,7 @@ def closure(command: str) -> list[str]:
 
 
 def function_hash(command: str) -> str:
-    """Return the hash of a stage's function, and of what it uses of its module."""
+    """Return the hash of a stage's function and the parts of its module that it uses."""
     source = "\n".join(ast.unparse(node) for node in _used_by(command))
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
@@ -54,7 +55,7 @@ def closure_hash(command: str) -> str:
 
 
 def _used_by(command: str) -> list[ast.stmt]:
-    """Return the statements of a stage's module that its function needs, itself included, in their order."""
+    """Return the statements of a stage's module that its function needs, including its own, in source order."""
     function = command.replace("-", "_")
     module, defined = parsed(Path("replication/stages", f"{MODULE_OF[function]}.py")), {}
     for statement in module.body:
@@ -64,50 +65,50 @@ def _used_by(command: str) -> list[ast.stmt]:
             defined |= {target.id: statement for target in statement.targets if isinstance(target, ast.Name)}
         elif isinstance(statement, ast.Import | ast.ImportFrom):
             defined |= {name.asname or name.name: statement for name in statement.names}
-    found, waiting = set(), [function]
+    needed, waiting = set(), [function]
     while waiting:
         name = waiting.pop()
-        if name in defined and name not in found:
-            found.add(name)
+        if name in defined and name not in needed:
+            needed.add(name)
             waiting += [node.id for node in ast.walk(defined[name]) if isinstance(node, ast.Name)]
-    needed = {id(defined[name]) for name in found}
-    return [statement for statement in module.body if id(statement) in needed]
+    kept = {id(defined[name]) for name in needed}
+    return [statement for statement in module.body if id(statement) in kept]
 
 
 def notebook_closure(path: str) -> list[str]:
-    """What the cells of a notebook depend on."""
+    """Return the files that a notebook's code cells depend on, as paths from the root of the repository."""
     cells = json.loads((ROOT / path).read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     return files(name for cell in code for name in imported(ast.parse(cell)))
 
 
 def files(names: Iterable[str]) -> list[str]:
-    """The lock, and the files of the modules that importing these ones imports."""
-    found, waiting = set(), list(names)
+    """Return the lock file, and the files of all modules imported directly or indirectly by these."""
+    reached, waiting = set(), list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found and name.split(".")[0] in PACKAGES and not _chooses(name):
-            found.add(name)
+        if name not in reached and name.split(".")[0] in PACKAGES and not _is_setting(name):
+            reached.add(name)
             waiting += [name.rpartition(".")[0], *imported_by(name)]
-    return [LOCK, *sorted(str(path) for path in map(file_of, found) if path)]
+    return [LOCK, *sorted(str(path) for path in map(file_of, reached) if path)]
 
 
-def _chooses(name: str) -> bool:
+def _is_setting(name: str) -> bool:
     return any(name == module or name.startswith(f"{module}.") for module in CHOOSING)
 
 
 @cache
 def file_of(name: str) -> Path | None:
-    """Where a module lies, from the root; None if there is no such module, or it is a folder without a file of its own."""
+    """Return a module's path from the root, or None if there is no such module or it is a folder without ``__init__.py``."""
     path = Path(*name.split("."))
     if path.parts[:2] == ("sparselib", "kernels") and len(path.parts) > 2:
-        path = Path(*path.parts[1:])  # sparselib/kernels.py has its submodules there
+        path = Path(*path.parts[1:])  # The submodules of sparselib/kernels.py lie in the folder kernels/.
     return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if (ROOT / file).exists()), None)
 
 
 @cache
 def imported_by(name: str) -> list[str]:
-    """What a module imports, by full names, of which some are functions and classes of a module."""
+    """Return the full names that a module imports; some are functions and classes."""
     path = file_of(name)
     if path is None:
         package, _, attribute = name.rpartition(".")
@@ -119,7 +120,7 @@ def imported_by(name: str) -> list[str]:
 
 @cache
 def on_demand(package: str) -> dict[str, tuple[str]]:
-    """Names that a package's ``__getattr__`` takes from its modules: its ``_MODULES``."""
+    """Return the modules behind each lazily imported name of a package, from its ``_MODULES``."""
     path = file_of(package)
     for statement in parsed(path).body if path else ():
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "_MODULES":
@@ -129,11 +130,12 @@ def on_demand(package: str) -> dict[str, tuple[str]]:
 
 @cache
 def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a file, given by its path from the root."""
     return ast.parse((ROOT / path).read_bytes())
 
 
 def imported(node: ast.AST, package: str = "") -> Iterator[str]:
-    """Full names of what a piece of code of this package imports."""
+    """Yield the full names that a piece of code in ``package`` imports."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
             yield from (name.name for name in child.names)
@@ -142,7 +144,7 @@ def imported(node: ast.AST, package: str = "") -> Iterator[str]:
             yield from (f"{module}.{name.name}" for name in child.names)
         elif isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
             continue
-        elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):  # no expression holds an import
+        elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):  # expressions contain no imports
             yield from imported(child, package)
 
 

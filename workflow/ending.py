@@ -1,4 +1,4 @@
-"""What a run ends with: its verdicts, and where to look."""
+"""Summary printed at the end of a run: verdict counts and the paths of the results."""
 
 import csv
 from collections import Counter
@@ -6,7 +6,15 @@ from pathlib import Path
 
 
 def ending(results: Path, since: float) -> str:
-    """A few lines about a run whose page was written after ``since`` (seconds of the epoch); nothing if it was not."""
+    """Return the summary of a run whose report is newer than ``since``, or an empty string.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of the run's results.
+    since : float
+        Start of the run, in seconds since the epoch.
+    """
     page, ledger = results / "report.html", results / "claims.csv"
     if not page.exists() or page.stat().st_mtime < since:
         return ""

@@ -1,8 +1,8 @@
-"""Snakemake locks its folder while it runs, and a run that is killed leaves its lock behind.
+"""Removal of the lock that a killed Snakemake run leaves behind.
 
-Every run holds a shared lock of the operating system, which ends with its process, however that ends. If nobody else holds one,
-Snakemake's lock is a dead run's. Its jobs may outlive it, so they hold another: who comes next waits for them, and does not
-write beside them. With the profile's ``rerun-incomplete``, the next run then goes on by itself.
+Every run also holds a shared lock of the operating system, which is released when its process ends, even if it is killed. If no
+process holds that lock, Snakemake's own lock is stale. Jobs may outlive a killed run, so they hold a second lock, and the next
+run waits until it is free. With the profile's ``rerun-incomplete``, the next run then continues without ``--unlock``.
 """
 
 import fcntl
@@ -10,26 +10,39 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-#: Before the command of every job: it holds the lock of those at work until its last process ends.
-AT_WORK = "set -euo pipefail; exec 9>>.snakemake/working; if command -v flock > /dev/null; then flock --shared 9; fi; "
+#: Prefix of every job's command: holds the job lock until the job's last process ends.
+JOB_PREFIX = (
+    "set -euo pipefail; exec 9>>.snakemake/working; if command -v flock > /dev/null; then flock --shared 9; fi; "
+)
 
 
-def without_the_locks_of_the_dead(state: Path) -> TextIO:
-    """Remove Snakemake's locks in its folder ``state`` if no run is alive there, and say so; a sign of life to keep open."""
+def remove_stale_locks(state: Path) -> TextIO:
+    """Remove Snakemake's locks if no run is active, and return this run's lock file.
+
+    Parameters
+    ----------
+    state : Path
+        Snakemake's folder, ``.snakemake``.
+
+    Returns
+    -------
+    TextIO
+        Keep it open during the run: closing it releases the lock.
+    """
     state.mkdir(exist_ok=True)
-    alive = open(state / "alive", "w")
+    run_lock = open(state / "alive", "w")
     try:
-        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(run_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        pass  # Snakemake itself says whether two can run side by side.
+        pass  # Another run is active; Snakemake's own lock decides whether both may run.
     else:
-        if left := list((state / "locks").glob("*")):
+        if stale := list((state / "locks").glob("*")):
             _wait_for_jobs(state / "working")
-            for lock in left:
+            for lock in stale:
                 lock.unlink()
-            print("An earlier run was killed; its lock is removed, and this one goes on.", file=sys.stderr)
-    fcntl.flock(alive, fcntl.LOCK_SH)
-    return alive
+            print("Removed the lock of an earlier run, which was killed.", file=sys.stderr)
+    fcntl.flock(run_lock, fcntl.LOCK_SH)
+    return run_lock
 
 
 def _wait_for_jobs(path: Path) -> None:
@@ -37,7 +50,5 @@ def _wait_for_jobs(path: Path) -> None:
         try:
             fcntl.flock(working, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(
-                "An earlier run was killed, and some of its jobs are still at work: waiting for them.", file=sys.stderr
-            )
+            print("Waiting for the jobs of an earlier run, which was killed.", file=sys.stderr)
             fcntl.flock(working, fcntl.LOCK_EX)

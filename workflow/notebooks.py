@@ -1,4 +1,4 @@
-"""Notebooks of a run and the files that they and the ledger read."""
+"""Notebooks of a run, and the files that they and the ledger read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ PUBLISHED = Path("config/published")
 
 @dataclass(frozen=True)
 class Notebook:
-    """A figure or a table."""
+    """Notebook that draws a figure or shows a table."""
 
     name: str
     reads: list[Path]
     is_figure: bool = True
-    #: Notebook that draws it, if that draws several figures.
+    #: Name of the notebook file, if several figures share one.
     template: str = ""
     parameters: dict[str, object] = field(default_factory=dict)
 
@@ -54,11 +54,14 @@ def table(name: str, reads: list[Path]) -> Notebook:
 
 
 def notebooks(run: Config, reported: list[str]) -> Iterator[Notebook]:
-    """Yield every figure and table that a configuration has the measurements for.
+    """Yield every figure and table whose measurements a configuration makes.
 
     Parameters
     ----------
-    reported : names of the stored runs, whose ledgers are shown beside this one's
+    run : Config
+        Configuration of the run.
+    reported : list of str
+        Names of the stored runs, whose ledgers are shown beside this run's.
     """
     results = results_folder(run.profile)
     yield from (figure(f"factorised/{name}", []) for name in ("fig03_strided", "fig05_fixed", "reach"))
@@ -73,9 +76,9 @@ def notebooks(run: Config, reported: list[str]) -> Iterator[Notebook]:
         "scaling": _scaling,
         "retrofit": _retrofit,
     }
-    for name, found in sections.items():
+    for name, of_section in sections.items():
         if getattr(run, name) is not None:
-            yield from found(run, results)
+            yield from of_section(run, results)
     ledgers = [Path("reported", name, "claims.csv") for name in reported]
     yield table("claims", [results / "claims.csv", PUBLISHED / "claims.csv", *ledgers])
 
@@ -114,7 +117,7 @@ def measured(run: Config) -> list[Path]:
 
 
 def _graphs(run: Config, files: GraphTask, layers: int) -> list[Path]:
-    """Return a task's graphs and what was learned from them."""
+    """Return the files of a task's graphs, projections and centroids."""
     graphs = [files.graphs(split, layer) for split in SPLITS for layer in range(layers)]
     return [*graphs, *(kind(seed) for kind in (files.projections, files.centroids) for seed in run.student_seeds)]
 
@@ -155,13 +158,14 @@ def _of_pair(run: Config, files: Translation) -> list[Path]:
 def _translation(run: Config, results: Path) -> Iterator[Notebook]:
     pairs = {pair: Translation(results / "translation" / pair) for pair in run.translation.corpus}
     of_pair = {pair: _of_pair(run, files) for pair, files in pairs.items()}
-    # A notebook finds the pairs by their files, so each of these notebooks waits for all pairs.
+    # These notebooks read the files of every pair that they find, so they wait for all pairs.
     every_pair = [path for paths in of_pair.values() for path in paths]
     sentences = [files.sentences(seed) for files in pairs.values() for seed in run.student_seeds]
     yield figure("sparsefinder/fig02_translation", every_pair + sentences)
     yield table("sparsefinder/tables_translation", every_pair)
-    # The paper's Figures 8 and 11 show en-de; 3, 9 and 12 show en-fr. Two other pairs take these places in the order of their
-    # names. A single pair has only its own figures: the others would repeat it under another pair's name.
+    # The paper's Figures 8 and 11 show en-de, and Figures 3, 9 and 12 show en-fr. With two other pairs, the
+    # alphabetically first one replaces en-de. A single pair gets only its own figures, because the others would repeat it under
+    # another name.
     places = {"en-de": min(pairs), "en-fr": max(pairs)}
     if len(pairs) == 1:
         del places["en-de" if list(pairs) == ["en-fr"] else "en-fr"]
@@ -173,7 +177,7 @@ def _translation(run: Config, results: Path) -> Iterator[Notebook]:
         ("fig11_maps", "fig03_maps", "en-de", {"first": 0, "count": 4}),
         ("fig12_maps", "fig03_maps", "en-fr", {"first": 2, "count": 4}),
     ):
-        # Maps are those of k-means.
+        # The maps show k-means.
         if place in places and (template != "fig03_maps" or has_kmeans):
             pair = places[place]
             parameters = {"figure": name, "pair": pair, **parameters}
@@ -239,7 +243,7 @@ def _forms(run: Config, results: Path) -> Iterator[Notebook]:
         seeds = {form: set() for form in ("Full", "Top-k")}
         for cell in cells(units["sentences"]):
             seeds.get(cell.form, set()).add(cell.seed)
-        # Explicit Sparse Transformer is about these two.
+        # The notebooks of Explicit Sparse Transformer compare these two forms.
         if seeds["Full"] & seeds["Top-k"]:
             yield figure("explicit_sparse/fig27_budget", tables)
             yield figure("explicit_sparse/fig33_maps", tables)

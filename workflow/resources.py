@@ -1,8 +1,8 @@
-"""What a job asks of a cluster: memory, minutes, GPUs.
+"""Resources that jobs request on a cluster: memory, minutes, GPUs.
 
-``resources.csv`` has a row per rule. ``mem_mb`` and ``minutes`` are what the jobs of the demo took at most, on two cores of an
-AMD EPYC (benchmarks/workflow_time.py); twice that is asked for. ``paper_mem_mb`` and ``paper_minutes`` are for
-config/paper.yaml: trainings and evaluations from what benchmarks/paper_cost.py counts, others guessed from texts' sizes.
+``resources.csv`` has a row per rule. ``mem_mb`` and ``minutes`` are the largest values measured in the demo, on two cores of an
+AMD EPYC (benchmarks/workflow_time.py); jobs request twice as much. ``paper_mem_mb`` and ``paper_minutes`` are for
+config/paper.yaml. Those of trainings and evaluations follow from benchmarks/paper_cost.py, the others are guesses.
 """
 
 import csv
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("resources.csv")
-#: Times what was measured: other machines are slower, and other texts longer.
+#: Safety factor on the measured values: other machines are slower, and other texts longer.
 SPARE = 2
 
 
@@ -22,14 +22,14 @@ def _table() -> dict[str, dict[str, str]]:
 
 
 def resources_of(rule: str, scale: str, gpus: int) -> dict[str, int]:
-    """Resources of a rule, as Snakemake names them: ``mem_mb``, ``runtime`` in minutes, ``gpu``.
+    """Return a rule's resources by Snakemake's names: ``mem_mb``, ``runtime`` in minutes, ``gpu``.
 
     Parameters
     ----------
-    scale
+    scale : str
         ``laptop`` for sizes like the demo's, ``paper`` for the papers'.
-    gpus
-        How many a training may have; what evaluates has one of them at most.
+    gpus : int
+        Number of GPUs for a training; evaluations get one at most.
 
     Raises
     ------
@@ -38,8 +38,8 @@ def resources_of(rule: str, scale: str, gpus: int) -> dict[str, int]:
     """
     row = _table()[rule]
     prefix = "paper_" if scale == "paper" else ""
-    asked = {
+    requested = {
         "mem_mb": SPARE * int(row[f"{prefix}mem_mb"]),
         "runtime": max(5, math.ceil(SPARE * float(row[f"{prefix}minutes"]))),
     }
-    return asked | {"gpu": min(gpus, {"none": 0, "one": 1, "all": gpus}[row["gpu"]])}
+    return requested | {"gpu": min(gpus, {"none": 0, "one": 1, "all": gpus}[row["gpu"]])}

@@ -1,6 +1,6 @@
-"""The claim ledger: what the papers claim, tested on what the workflow measured.
+"""Claim ledger: the papers' claims, tested on the workflow's measurements.
 
-``config/published/claims.csv`` states the claims; each has a test of the same id in the module of its task.
+``config/published/claims.csv`` lists the claims. Each has a test with the same id in the module of its task.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ from replication.files.reading import digest, noting
 
 __all__ = ["TESTS", "VERDICTS", "Effect", "Finding", "Rule", "ledger"]
 
-#: The folder of a task below the results, and the tests of its claims.
+#: Tests of each task's claims, by the task's folder below the results.
 TASKS: dict[str, dict[str, Test]] = {
     "masked_lm": masked_lm.TESTS | blocks.TESTS,
     "translation": translation.TESTS,
@@ -53,9 +53,9 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
     claims : DataFrame
         ``config/published/claims.csv``.
     results : Path
-        Folder with a folder per task, and the run's ``config.yaml``; a claim about what is missing is untested.
+        Folder with a folder per task, and the run's ``config.yaml``. Claims about missing measurements are untested.
     printed : bool
-        Take numbers of one model as exact, because a paper prints them.
+        Treat single-model numbers as exact, for numbers printed in a paper.
 
     Returns
     -------
@@ -69,10 +69,13 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
     Raises
     ------
     ValueError
-        If a claim has no test, or a test no claim.
+        If a claim has no test, or a test has no claim.
     """
     if set(claims["id"]) != set(TESTS):
-        raise ValueError(f"claims without a test, or tests without a claim: {sorted(set(claims['id']) ^ set(TESTS))}")
+        unmatched = sorted(set(claims["id"]) ^ set(TESTS))
+        raise ValueError(
+            f"`claims` must have exactly the ids of the tests, got a claim or test without the other: {unmatched}"
+        )
     stated = claims.fillna({"unit": "", "premise": "", "band": ""}).to_dict("records")
     return pd.DataFrame([judge(claim, results, printed) for claim in stated])
 

@@ -1,4 +1,4 @@
-"""The sparsities at which a claim compares curves."""
+"""Sparsity bands in which claims compare curves."""
 
 import re
 from dataclasses import dataclass
@@ -8,9 +8,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Band:
-    """Sparsities around the gold sparsity at which a claim compares curves: from ``below`` it to ``above`` it.
+    """Range of sparsities around the gold sparsity, in which a claim compares curves.
 
-    Without ``above``, the band ends at the highest sparsity that both curves reach.
+    Attributes
+    ----------
+    below : float
+        Distance from the lower end of the band up to the gold sparsity.
+    above : float, optional
+        Distance from the gold sparsity to the upper end. Without it, the band ends where the shorter curve does.
     """
 
     below: float
@@ -18,12 +23,12 @@ class Band:
 
     @classmethod
     def parse(cls, text: str) -> "Band":
-        """Read ``gold - 0.10`` or ``gold - 0.05 to gold + 0.05``.
+        """Parse a band such as ``gold - 0.10`` or ``gold - 0.05 to gold + 0.05``.
 
         Raises
         ------
         ValueError
-            If the text is neither.
+            If the text has neither form.
 
         >>> Band.parse("gold - 0.05 to gold + 0.02")
         Band(below=0.05, above=0.02)
@@ -34,7 +39,7 @@ class Band:
         return cls(float(matched[1]), None if matched[2] is None else float(matched[2]))
 
     def contains(self, sparsities: np.ndarray, gold: float) -> np.ndarray:
-        """Return which sparsities lie in the band, with the gold graph's."""
-        # Rounding must not leave an end out.
+        """Return which sparsities lie in the band around the sparsity ``gold`` of the gold graph."""
+        # The tolerance includes the ends despite rounding.
         inside = sparsities >= gold - self.below - 1e-9
         return inside if self.above is None else inside & (sparsities <= gold + self.above + 1e-9)

@@ -1,4 +1,4 @@
-"""What the Sparsefinder paper claims about its efficient, block-based variants (section 6.1)."""
+"""Sparsefinder's claims about its efficient, block-based variants (section 6.1)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from replication.files.reading import read_table
 from replication.results import at_every_count, read_block_times, read_blocks
 from replication.timing.repeats import block_seconds, note_of
 
-#: Numbers of attended blocks that the paper compares: Sparsefinder's few with BigBird's many.
+#: Numbers of attended blocks that the paper compares: few for Sparsefinder, many for BigBird.
 FEW, MANY = 2, 22
 SPARSEFINDER = ["sparsefinder-v1", "sparsefinder-v2"]
 BIGBIRD = ["bigbird", "bigbird-softmax"]
@@ -25,16 +25,25 @@ _claim = registering(TESTS)
 
 @dataclass(frozen=True)
 class Nats:
-    """Nats ``[1 + R, seeds]`` by (method, K), means over block sizes and numbers of clusters; and what was resampled."""
+    """Evaluated nats of each method and K.
+
+    Attributes
+    ----------
+    values : dict
+        By (method, K), ``[1 + R, seeds]``: means over block sizes and numbers of clusters.
+    units : Units, optional
+        Units of the R resamples.
+    """
 
     values: dict[tuple[str, int], np.ndarray]
     units: Units | None
 
     def effect(self, what: str, value: np.ndarray, confidence: float = CONFIDENCE) -> Effect:
+        """Return the effect of nats ``[1 + R, seeds]``, with an interval over student seeds and units."""
         return effect(what, value, "student seed", self.units, confidence=confidence)
 
     def gain(self, method: str, count: int) -> np.ndarray:
-        """Return the nats ``[1 + R, seeds]`` that a method gains from few blocks to ``count``."""
+        """Return the nats ``[1 + R, seeds]`` that a method gains from :data:`FEW` blocks to ``count``."""
         return self.values[method, FEW] - self.values[method, count]
 
 
@@ -58,7 +67,7 @@ def _nats(folder: Path, evaluated: pd.DataFrame) -> Nats:
 
 
 def _measured(test: Callable[[Nats, pd.DataFrame], Finding]) -> Test:
-    """A test of the nats and of the seconds by repeat, where both K of the paper were measured."""
+    """Turn a test of nats and of seconds per repeat into a test of a folder; it needs both of the paper's K."""
 
     @wraps(test)
     def on_folder(folder: Path) -> Finding:
@@ -72,7 +81,7 @@ def _measured(test: Callable[[Nats, pd.DataFrame], Finding]) -> Test:
 
 
 def _over_sizes(what: str, ratios: pd.Series, confidence: float = CONFIDENCE) -> Effect:
-    """Return the mean over block sizes, as in the paper's figure; the interval is over repeats."""
+    """Return the mean over block sizes, as in the paper's figure, with an interval over repeats."""
     sizes = ratios.index.get_level_values("block_size").nunique()
     values = ratios.groupby("repeat").mean().to_numpy()[None]
     return effect(f"{what}, {sizes} block sizes", values, "repeat", confidence=confidence)
@@ -83,7 +92,7 @@ def _disturbed(seconds: pd.DataFrame) -> list[str]:
 
 
 def _better_than(rival: str, nats: Nats) -> Finding:
-    """Both versions with few blocks against the rival with many."""
+    """Compare both versions with few blocks to the rival with many."""
     return Finding(
         [
             nats.effect(
@@ -115,7 +124,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 @_claim("blocks-more-do-not-help-bigbird")
 @_measured
 def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
-    """With softmax, as the authors' code runs it."""
+    """Use softmax, as the authors' code does."""
     return Finding([nats.effect("gain of bigbird-softmax", nats.gain("bigbird-softmax", MANY))])
 
 
@@ -128,7 +137,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 @_claim("blocks-v1-is-more-robust")
 @_measured
 def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
-    """At equal K, in the mean over all of them."""
+    """Compare at equal K, averaged over all K."""
     counts = sorted({count for method, count in nats.values if method == SPARSEFINDER[0]})
     below = np.mean([nats.values["sparsefinder-v2", k] - nats.values["sparsefinder-v1", k] for k in counts], axis=0)
     return Finding([nats.effect(f"v2 - v1 at K = {', '.join(map(str, counts))}", below)])
@@ -137,7 +146,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 @_claim("blocks-v1-costs-more")
 @_measured
 def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
-    """At equal K, in the mean over all of them."""
+    """Compare at equal K, averaged over all K."""
     mean = {method: seconds[method].mean(axis=1) for method in SPARSEFINDER}
     ratio = mean["sparsefinder-v1"] / mean["sparsefinder-v2"]
     return Finding([_over_sizes("seconds of v1 / v2 at equal K", ratio)], _disturbed(seconds[SPARSEFINDER]))
@@ -146,7 +155,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 @_claim("blocks-two-are-faster-than-22-of-bigbird")
 @_measured
 def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
-    """Against the faster BigBird of each block size."""
+    """Compare to the faster BigBird of each block size."""
     rival = seconds[[(name, MANY) for name in BIGBIRD]].min(axis=1)
     return Finding(
         [
@@ -160,7 +169,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 @_claim("blocks-bigbird-is-faster")
 @_measured
 def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
-    """At equal K, mean over all of them, as the paper's code runs BigBird (softmax)."""
+    """Compare at equal K, averaged over all K, with BigBird under softmax as in the paper's code."""
     mean = {method: seconds[method].mean(axis=1) for method in [*SPARSEFINDER, "bigbird-softmax"]}
     return Finding(
         [
@@ -174,9 +183,9 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 @_claim("blocks-faster-than-full-entmax")
 @_measured
 def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
-    """Both versions at some larger K: nats gained since the smallest K, and share of the full model's time saved.
+    """Compare both versions at one larger K: nats gained over the smallest K, and time saved over the full model.
 
-    K is chosen after the fact, so intervals are simultaneous over all K, by Bonferroni's correction.
+    K is chosen after measuring, so the intervals are simultaneous over all K (Bonferroni).
     """
     full = seconds[["full", "full-kernel"]].min(axis=1)
     counts = sorted({count for method, count in nats.values if method in SPARSEFINDER} - {FEW})
@@ -192,14 +201,14 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
         ]
         for count in counts
     }
-    # The K that is closest to holding: its worst part is the best of all K's.
+    # Choose the K that is closest to holding: the one whose worst part is best.
     chosen = max(effects, key=lambda count: min(certainty(part) for part in effects[count]))
     notes = [f"K = {chosen} of {', '.join(map(str, counts))}", *_disturbed(seconds[[*SPARSEFINDER, "full"]])]
     return Finding(effects[chosen], notes)
 
 
 def certainty(part: Effect) -> float:
-    """Return how many half-widths of its interval an effect is above zero."""
+    """Return by how many half-widths of its interval an effect lies above zero."""
     half = (part.interval[1] - part.interval[0]) / 2
     if half == 0:
         return np.inf * np.sign(part.value)

@@ -1,4 +1,4 @@
-"""What Explicit Sparse Transformer claims about image captioning; a test gets the folder of that task."""
+"""Explicit Sparse Transformer's claims about image captioning; tests get the task's folder."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ from replication.claims.finding import Finding, Test
 from replication.claims.scores import Units, bleu, effect, means
 from replication.results import read_captioning
 
-#: Scores ``[1 + R]`` of one model's captions.
+#: Function that scores one model's captions, ``[1 + R]``.
 Score = Callable[[pd.DataFrame], np.ndarray]
 
 
@@ -25,14 +25,14 @@ def _mean(column: str, captions: pd.DataFrame) -> np.ndarray:
 
 
 def _gained(name: str, score: Score, folder: Path) -> Finding:
-    """That each top-k model gains over softmax, seed by seed."""
+    """Return the gain of each top-k model over softmax, paired by seed."""
     captions = read_captioning(folder, "captions.parquet")
     scores = {run: score(table) for run, table in captions.groupby(["model", "seed"])}
-    of_softmax = {seed: found for (model, seed), found in scores.items() if model == "softmax"}
+    of_softmax = {seed: score for (model, seed), score in scores.items() if model == "softmax"}
     effects = []
     for model in sorted({model for model, _ in scores} - {"softmax"}):
         gained = [
-            found - of_softmax[seed] for (own, seed), found in scores.items() if own == model and seed in of_softmax
+            value - of_softmax[seed] for (name, seed), value in scores.items() if name == model and seed in of_softmax
         ]
         units = Units(captions["image"].nunique(), "images")
         if gained:

@@ -1,23 +1,23 @@
-"""What would change a verdict."""
+"""Descriptions of what would change a verdict."""
 
 import math
 
 from replication.claims.finding import FAILS, HOLDS, UNKNOWN, Effect, Rule
 
-#: More draws than this are not worth naming.
+#: Larger numbers of draws are not suggested.
 MANY = 1000
 
 
 def changing(rule: Rule, effect: Effect, verdict: str) -> str:
-    """Say what would change the verdict of a claim: another effect, or a narrower interval.
+    """Return what would change a claim's verdict, in words: another effect, or a narrower interval.
 
     >>> changing(Rule(">=", 0.0), Effect("a - b", 0.5, (-0.5, 1.5), "such models: 3 models", draws=3), "undecided")
     'an interval without 0: about 12 draws in place of 3, if the effect and its spread stay'
     """
     threshold = f"{rule.threshold:g}"
     if effect.interval == UNKNOWN:
-        one = effect.n.partition(": ")[2].partition(" x ")[0].removeprefix("1 ")
-        return f"a second {one}: one has no interval"
+        draw = effect.n.partition(": ")[2].partition(" x ")[0].removeprefix("1 ")
+        return f"a second {draw}: one has no interval"
     if effect.interval is None:
         beyond = rule.relation == ">=" if verdict == HOLDS else rule.relation == "<="
         return f"an effect {'below' if beyond else 'above'} {threshold}"

@@ -1,4 +1,4 @@
-"""What Extremely Sparse Transformer claims about character language models (section 6.3); a test gets the folder of that task.
+"""Extremely Sparse Transformer's claims about character language models (section 6.3); tests get the task's folder.
 
 A claim holds if it holds on every corpus.
 """
@@ -18,11 +18,20 @@ from replication.results import SPAN_MODELS, read_characters, spans_at_bits
 TESTS: dict[str, Test] = {}
 _claim = registering(TESTS)
 
+#: Bits per character ``[1 + R]`` by model and seed.
 Bits = dict[tuple[str, int], np.ndarray]
 
 
 def every_corpus(models: list[str], kind: str = "measured.csv") -> Callable:
-    """A test of every corpus' table of these models; one of a single corpus gets the corpus' folder and its table."""
+    """Return a decorator that turns a test of one corpus into a test of every corpus.
+
+    Parameters
+    ----------
+    models : list of str
+        Models that the test needs. Corpora that lack one are reported as missing.
+    kind : str
+        File of each model, ``measured.csv`` or ``log.csv``. The test gets the corpus' folder and table.
+    """
 
     def with_tables(test: Callable[[Path, pd.DataFrame], list[Effect]]) -> Test:
         def tested(folder: Path) -> Finding:
@@ -42,21 +51,21 @@ def every_corpus(models: list[str], kind: str = "measured.csv") -> Callable:
 
 
 def _bits(corpus: Path, table: pd.DataFrame) -> tuple[Bits, Units | None]:
-    """Return bits ``[1 + R]`` by model and seed, and what is resampled: segments of the test text, if theirs were kept."""
-    found, units = {}, None
+    """Return the bits, and the units of the resamples: segments of the test text, if their bits were stored."""
+    bits, units = {}, None
     for row in table.itertuples():
         path = corpus / "models" / row.model / f"seed{row.seed}" / "segments.parquet"
         if path.exists():
             segments = read_table(path)
-            found[row.model, row.seed] = means(segments["bits"].to_numpy(), segments["characters"].to_numpy())
+            bits[row.model, row.seed] = means(segments["bits"].to_numpy(), segments["characters"].to_numpy())
             units = Units(len(segments), "segments")
         else:
-            found[row.model, row.seed] = np.array([row.bits_per_character])
-    return found, units
+            bits[row.model, row.seed] = np.array([row.bits_per_character])
+    return bits, units
 
 
 def saved(corpus: Path, table: pd.DataFrame, worse: str, better: str) -> Effect:
-    """Bits that ``better`` is below ``worse``."""
+    """Return by how many bits ``better`` is below ``worse``."""
     bits, units = _bits(corpus, table)
     seeds = sorted(set.intersection(*({seed for model, seed in bits if model == name} for name in (worse, better))))
     saved = np.stack([bits[worse, seed] - bits[better, seed] for seed in seeds], axis=1)
@@ -76,7 +85,7 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 @_claim("clm-span-beats-xl")
 @every_corpus(["transformer-xl", "adaptive-span"])
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
-    """In bits, and in positions."""
+    """Compare both bits and attended positions."""
     positions = _positions(table)
     fewer = 1 - positions["adaptive-span"] / positions["transformer-xl"]
     return [
@@ -107,7 +116,7 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 @_claim("clm-top-k-shrinks-spans")
 @every_corpus(SPAN_MODELS, "log.csv")
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
-    """In the mean over the levels of bits that all runs reached, by the models' order from softmax to top-8."""
+    """Average over the levels of bits that all runs reach; compare softmax to Top-32, and Top-32 to Top-8."""
     spans = spans_at_bits(table)
     softmax, top_32, top_8 = (spans.loc[name] for name in SPAN_MODELS)
     return [
@@ -119,7 +128,7 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 @_claim("clm-top-8-halves-spans")
 @every_corpus(SPAN_MODELS, "log.csv")
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
-    """In the mean over those levels."""
+    """Average over the levels of bits that all runs reach."""
     spans = spans_at_bits(table)
     share = (spans.loc["adaptive-span-top-8"] / spans.loc["adaptive-span"]).mean(axis=1)
     return [over_seeds("Top-8's span / softmax's", share, "model")]
@@ -128,7 +137,7 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 @_claim("clm-top-8-better-at-equal-span")
 @every_corpus(SPAN_MODELS, "log.csv")
 def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
-    """At the widest span that softmax and Top-8 both had: the share of softmax's bits that Top-8 saves."""
+    """Compare at the widest span that both softmax and Top-8 reach: the share of softmax's bits that Top-8 saves."""
     saved, widest = [], []
     for _, of_seed in table.groupby("seed"):
         logs = [of_seed[of_seed["model"] == name] for name in ("adaptive-span", "adaptive-span-top-8")]
@@ -141,9 +150,9 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 
 
 def bits_at_span(log: pd.DataFrame, span: float) -> float:
-    """Best bits per character with a mean span up to ``span``, interpolated between lines of the log.
+    """Return the best bits per character with a mean span up to ``span``, interpolated between rows of the log.
 
-    Not those where the span first came up to it: spans that begin wide pass it in the first steps, before anything is learned.
+    The bits at which the span is first reached would not do: spans that start wide pass it in the first training steps.
     """
     by_span = log.sort_values("mean_span")
     return float(np.interp(span, by_span["mean_span"], by_span["valid_bits"].cummin()))

@@ -1,4 +1,4 @@
-"""Claims about curves: Pareto fronts of sparsity and a score, compared in a band around the gold sparsity."""
+"""Comparison of Pareto fronts of sparsity and a score, in a band around the gold sparsity."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ from replication.claims.settings import described, sparser
 
 #: Sparsities at which fronts are compared.
 GRID = np.linspace(0, 1, 401)
-#: Two fronts that share less of the band than this are not compared.
+#: Fronts that share a smaller range of sparsities are not compared.
 LEAST_RANGE = 0.02
-#: At so many sparsities, evenly spaced over the band, one curve has to lie above another to dominate it.
+#: Number of sparsities, evenly spaced over the band, at which a dominating curve must lie above the other.
 POINTS = 5
-#: What the paper compares with Sparsefinder's distance and k-means, beside Routing Transformer.
+#: Baselines that the paper compares to Sparsefinder's distance and k-means, besides Routing Transformer.
 BASELINES = ["sparsefinder-quantization", "reformer", "bigbird", "longformer", "window"]
 
 
@@ -34,9 +34,9 @@ class Curves:
     gold : float
         Sparsity of the gold graph.
     units : Units, optional
-        What the R resamples are of.
+        Units of the R resamples.
     settings : dict
-        By method, the settings that were measured: ``{"top_k": [1, 2]}``.
+        By method, the measured settings: ``{"top_k": [1, 2]}``.
     """
 
     fronts: dict[str, np.ndarray]
@@ -45,7 +45,7 @@ class Curves:
     settings: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
     def difference(self, one: str, other: str, band: Band | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``one`` less ``other``, ``[1 + R, seeds, points]``, and the sparsities that both reach with every seed."""
+        """Return ``one`` minus ``other``, ``[1 + R, seeds, points]``, and the sparsities that both reach with every seed."""
         apart = self.fronts[one] - self.fronts[other]
         kept = np.isfinite(apart[0]).all(axis=0)
         if band is not None:
@@ -58,7 +58,19 @@ class Curves:
 
 
 def curves(points: pd.DataFrame, scores: np.ndarray, gold: float, units: Units | None = None) -> Curves:
-    """Return the fronts of points, ``seed, method, setting, sparsity``, with scores ``[1 + R, points]``; higher is better."""
+    """Return the Pareto fronts of points.
+
+    Parameters
+    ----------
+    points : DataFrame
+        ``seed``, ``method``, ``setting`` and ``sparsity``.
+    scores : array ``[1 + R, points]``
+        Scores of the points; higher is better.
+    gold : float
+        Sparsity of the gold graph.
+    units : Units, optional
+        Units of the R resamples.
+    """
     fronts = {}
     places = pd.Series(range(len(points)), index=points.index)
     for method, rows in points.groupby("method", sort=False):
@@ -73,7 +85,7 @@ def curves(points: pd.DataFrame, scores: np.ndarray, gold: float, units: Units |
 def front(sparsity: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the Pareto front of points ``[N]`` with scores ``[1 + R, N]``, interpolated linearly: ``[1 + R, grid]``."""
     order = np.argsort(-sparsity, kind="stable")
-    # Of points with the same sparsity only the best can be on the front.
+    # Of the points with equal sparsity, only the best can be on the front.
     negated, starts = np.unique(-sparsity[order], return_index=True)
     sparsity, scores = -negated, np.maximum.reduceat(scores[:, order], starts, axis=1)
     best_of_sparser = np.maximum.accumulate(scores, axis=1)
@@ -88,20 +100,20 @@ def front(sparsity: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 
 def compares(sparsities: np.ndarray) -> bool:
-    """Whether two fronts share enough sparsities to be compared."""
+    """Return whether the sparsities that two fronts share are enough to compare them."""
     return len(sparsities) > 1 and sparsities[-1] - sparsities[0] >= LEAST_RANGE - 1e-9
 
 
 def leads(compared: Curves, leaders: list[str], rivals: list[str], band: Band | None) -> Finding:
-    """Return the mean by which each leader is above each rival in the band, and over all shared sparsities as a note.
+    """Return each leader's mean difference to each rival in the band; a note gives the mean over all shared sparsities.
 
-    Without a band, only the second, as the effect.
+    Without a band, the effect is the mean over all shared sparsities.
     """
     return _against(compared, leaders, rivals, band, _mean, _mean)
 
 
 def dominates(compared: Curves, leaders: list[str], rivals: list[str], band: Band) -> Finding:
-    """Return for each pair the difference at the sparsity that decides whether the leader is above the rival everywhere.
+    """Return each pair's difference at the sparsity that decides whether the leader is above the rival everywhere.
 
     Intervals at :data:`POINTS` sparsities are simultaneous, by Bonferroni's correction.
     """
@@ -109,18 +121,18 @@ def dominates(compared: Curves, leaders: list[str], rivals: list[str], band: Ban
 
 
 def alike(compared: Curves, methods: list[str], reference: str, band: Band) -> Finding:
-    """Return each method's mean distance from the reference in the band; distances above and below add up."""
+    """Return each method's mean absolute difference to the reference in the band."""
     return _against(compared, methods, [reference], band, _distance, _distance)
 
 
 def above(compared: Curves, reference: str, band: Band) -> pd.DataFrame:
-    """Return how far each method is above the reference in the band, as the ledger compares them.
+    """Return each method's mean difference to the reference in the band, as computed for the ledger.
 
     Returns
     -------
     DataFrame
-        By method: ``mean`` and standard deviation ``std`` over seeds, and the sparsities ``from``, ``to`` that both reach. A
-        method that reaches too little of the band has none.
+        By method: ``mean`` and standard deviation ``std`` over seeds, and the compared sparsities ``from`` and ``to``. Methods
+        that reach too little of the band are left out.
     """
     rows = {}
     for method in compared.fronts:
@@ -132,7 +144,7 @@ def above(compared: Curves, reference: str, band: Band) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "std", "from", "to"])
 
 
-#: From what is compared, its difference ``[1 + R, seeds, points]`` and the sparsities to an effect.
+#: Function from a comparison's name, difference ``[1 + R, seeds, points]``, sparsities and units to an effect.
 Measure = Callable[[str, np.ndarray, np.ndarray, Units | None], Effect]
 
 
@@ -145,7 +157,7 @@ def _distance(what: str, apart: np.ndarray, sparsities: np.ndarray, units: Units
 
 
 def _least(what: str, apart: np.ndarray, sparsities: np.ndarray, units: Units | None) -> Effect:
-    """Of the points, one that lies below zero if there is one, or else the one whose interval reaches lowest."""
+    """Return the effect at a point whose interval lies below zero, or else at the point whose interval reaches lowest."""
     places = np.unique(np.linspace(0, len(sparsities) - 1, POINTS).round().astype(int))
     confidence = 1 - (1 - CONFIDENCE) / len(places)
     intervals = [interval_of(apart[..., place], units, confidence) for place in places]
@@ -190,7 +202,7 @@ def _against(
 
 
 def _out_of_reach(compared: Curves, method: str, rival: str, band: Band | None) -> str:
-    """Say which of the two does not reach the band, and which settings would."""
+    """Describe which method does not reach the band, and which settings would."""
     if band is None:
         return f"{method} and {rival} share no range"
     least = min((method, rival), key=compared.reach)
@@ -204,7 +216,7 @@ def _out_of_reach(compared: Curves, method: str, rival: str, band: Band | None) 
 
 
 def variants(used: dict[str, dict[str, list[float]]]) -> str:
-    """Say which variants of k-means and of Reformer were compared, as they change a curve and not only its length."""
+    """Describe the compared variants of k-means and Reformer, which change a curve and not only its length."""
     words = []
     for name, settings in used.items():
         for argument, one, more in (

@@ -1,4 +1,4 @@
-"""What Sparse Transformers claims about its factorised patterns: computed on the masks, in any run."""
+"""Sparse Transformers' claims about its factorised patterns, computed from the masks in any run."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ _claim = registering(TESTS)
 
 @_claim("fac-reach")
 def _(folder: Path) -> Finding:
-    """Where each layer has one of the parts, as the paper's paths go."""
+    """Use interleaved parts, one per layer, as in the paper's argument about paths."""
     table = read_table(folder / "reach.csv").query("heads == 'interleaved'")
     return Finding(
         [
@@ -26,7 +26,7 @@ def _(folder: Path) -> Finding:
 
 @_claim("fac-edges")
 def _(folder: Path) -> Finding:
-    """The exponent e of keys ~ n^e, fitted to all lengths."""
+    """Fit the exponent e of keys ~ n^e to all lengths."""
     table = read_table(folder / "reach.csv")
     return Finding(
         [

@@ -1,4 +1,4 @@
-"""What the test of a claim finds, and the verdict that follows from it."""
+"""Findings of claim tests, and the verdicts that follow from them."""
 
 import math
 from collections.abc import Callable
@@ -10,26 +10,26 @@ from replication.claims.band import Band
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 NOT_COMPARABLE, UNTESTED = "not comparable", "untested"
 VERDICTS = (HOLDS, FAILS, UNDECIDED, NOT_COMPARABLE, UNTESTED)
-#: The interval of what was measured on one model and would differ in the next: nothing is known of by how much.
+#: Interval of a number measured on one model: how much other models would differ is unknown.
 UNKNOWN = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One number that a claim is about.
+    """Measured number that a claim is about.
 
     Attributes
     ----------
     what : str
-        What is compared: which corpus, which methods.
+        Name of the comparison: corpus and methods.
     value : float
         In the claim's unit.
     interval : tuple of float, optional
-        95 % confidence interval, perhaps :data:`UNKNOWN`; None of a number that is exact or counted.
+        95 % confidence interval, or :data:`UNKNOWN`; None if the number is exact or counted.
     n : str
-        The population that the interval is about, and what it varies over.
+        Population that the interval refers to, and what it varies over.
     where : str
-        Sparsities at which it was compared, for curves.
+        Compared sparsities, for curves.
     draws : int
         Number of seeds, models or repeats.
     """
@@ -44,15 +44,16 @@ class Effect:
 
 @dataclass(frozen=True)
 class Finding:
-    """Every effect that a claim asks for: it holds if all of them do.
+    """Result of a claim's test: the claim holds if all effects do.
 
     Attributes
     ----------
     effects : list of Effect
+        All effects that the claim needs.
     notes : list of str
         Further numbers, in words.
     missing : list of str
-        Comparisons that the claim needs and the run lacks. With one missing, a claim can still fail but not hold.
+        Needed comparisons that the run lacks. With one missing, a claim can fail but not hold.
     """
 
     effects: list[Effect]
@@ -60,20 +61,28 @@ class Finding:
     missing: list[str] = field(default_factory=list)
 
     def of_numbers(self) -> "Finding":
-        """Without effects that are no numbers, which a mean over nothing is: a note says so."""
+        """Return the finding without effects that are not finite, such as empty means, which become ``missing``."""
         known = [effect for effect in self.effects if math.isfinite(effect.value)]
         unknown = [f"{effect.what}: nothing to compare" for effect in self.effects if not math.isfinite(effect.value)]
         return Finding(known, self.notes, [*self.missing, *unknown])
 
     def as_printed(self) -> "Finding":
-        """With the numbers of one model taken for what a paper says they are."""
+        """Return the finding with the numbers of single models as exact."""
         effects = [replace(one, interval=None) if one.interval == UNKNOWN else one for one in self.effects]
         return replace(self, effects=effects)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """An effect has to be ``>=`` or ``<=`` a threshold."""
+    """Criterion of a claim: the effect must be ``>=`` or ``<=`` a threshold.
+
+    Attributes
+    ----------
+    relation : str
+        ``>=`` or ``<=``.
+    threshold : float
+        In the claim's unit.
+    """
 
     relation: str
     threshold: float
@@ -83,20 +92,21 @@ class Rule:
             raise ValueError(f"relation: >= or <=, got {self.relation!r}")
 
     def margin(self, effect: Effect) -> float:
-        """How far the effect is on the claim's side of the threshold."""
+        """Return the effect's distance from the threshold; positive if the effect meets the criterion."""
         distance = effect.value - self.threshold
         return distance if self.relation == ">=" else -distance
 
     def verdict(self, effect: Effect) -> str:
-        """Undecided if the interval contains the threshold; of what is exact or counted, the number decides."""
+        """Return ``undecided`` if the interval contains the threshold; without an interval, the number decides."""
         if effect.interval is not None and effect.interval[0] < self.threshold < effect.interval[1]:
             return UNDECIDED
         return HOLDS if self.margin(effect) >= 0 else FAILS
 
     def of_all(self, effects: list[Effect]) -> tuple[str, Effect]:
-        """The verdict on all of them together, and the effect that decides: the one farthest from holding.
+        """Return the common verdict of several effects, and the deciding effect.
 
-        One that fails decides; else one that is undecided.
+        One failing effect makes the verdict ``fails``; otherwise, one undecided effect makes it ``undecided``. Of the effects
+        with that verdict, the one farthest from holding decides.
         """
         verdicts = [self.verdict(effect) for effect in effects]
         verdict = next(v for v in (FAILS, UNDECIDED, HOLDS) if v in verdicts)
@@ -104,12 +114,12 @@ class Rule:
         return verdict, min(deciding, key=self.margin)
 
 
-#: From the folder of a task's results, and the claim's band if it has one; None where the claim cannot be tested on them.
+#: Function from a task's folder, and the claim's band if it has one, to a finding, or None if the claim cannot be tested.
 Test = Callable[..., Finding | None]
 
 
 def together(findings: dict[str, Finding]) -> Finding:
-    """Return the effects of several corpora as one finding, each named by its corpus."""
+    """Merge the findings of several corpora into one, with each entry prefixed by its corpus."""
     return Finding(
         [replace(e, what=f"{name}: {e.what}") for name, finding in findings.items() for e in finding.effects],
         [f"{name}: {note}" for name, finding in findings.items() for note in finding.notes],
@@ -118,7 +128,7 @@ def together(findings: dict[str, Finding]) -> Finding:
 
 
 def registering(tests: dict[str, Test]) -> Callable[[str], Callable[[Test], Test]]:
-    """A decorator that enters a test under the id of its claim."""
+    """Return a decorator factory that adds a test to ``tests`` under the id of its claim."""
 
     def claim(name: str) -> Callable[[Test], Test]:
         def register(test: Test) -> Test:
@@ -131,7 +141,7 @@ def registering(tests: dict[str, Test]) -> Callable[[str], Callable[[Test], Test
 
 
 def in_every(tests: dict[str, Test], pattern: str) -> Callable[[str], Callable[[Test], Test]]:
-    """As :func:`registering`, for tests of one corpus: each folder that matches is tested, and has to hold."""
+    """Return a decorator factory like :func:`registering`, for tests of one corpus; each matching folder must hold."""
 
     def claim(name: str) -> Callable[[Test], Test]:
         def register(test: Test) -> Test:

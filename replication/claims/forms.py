@@ -1,7 +1,7 @@
-"""What the companion papers claim about translation with attention forms; a test gets the folder of a unit's language pairs.
+"""The companion papers' claims about translation with attention forms; tests get the folder of a unit's language pairs.
 
-EST is Explicit Sparse Transformer, XST Extremely Sparse Transformer. A claim holds if it holds for every language pair; BLEU is
-that of models trained with their form.
+EST is Explicit Sparse Transformer, XST is Extremely Sparse Transformer. A claim holds if it holds for every language pair. BLEU
+is measured with the form that a model was trained with, unless stated otherwise.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ DOCUMENTS: dict[str, Test] = {}
 _claim, _document_claim = in_every(SENTENCES, "*-*"), in_every(DOCUMENTS, "*-*")
 
 TOP_K, OOW, FULL, WINDOW = "Top-k", "Top-k OOW", "Full", "Window"
-#: With cross-attention left full, or restricted too.
+#: Top-k with full cross-attention, and Top-k OOW with restricted cross-attention.
 TOP_K_SELF, OOW_CROSS = "Top-k self", "Top-k OOW cross"
 #: The k that EST recommends.
 RECOMMENDED = 8
@@ -33,18 +33,27 @@ LOCAL_FORMS = ["Block", "Window", "Dilated"]
 
 @dataclass(frozen=True)
 class Cells:
-    """The translators of one language pair: their BLEU ``[1 + R]`` by form, budget (0 for Full) and seed."""
+    """Translators of one language pair, and their BLEU by form, budget (0 for Full) and seed.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the language pair.
+    tested_with_full : bool
+        Use BLEU under full attention instead of the form that a model was trained with.
+    """
 
     folder: Path
     tested_with_full: bool = False
 
     @cached_property
     def table(self) -> pd.DataFrame:
+        """BLEU by form, budget and seed."""
         return self._tested(read_forms(self.folder)).set_index(["form", "budget", "seed"]).sort_index()
 
     @cached_property
     def sentences(self) -> pd.DataFrame | None:
-        """Counts of each sentence, if they were kept."""
+        """BLEU counts of each sentence, if they were stored."""
         paths = sorted(self.folder.glob("*_seed*/sentences.parquet"))
         if not paths:
             return None
@@ -58,60 +67,64 @@ class Cells:
 
     @property
     def units(self) -> Units | None:
-        known = self.sentences
-        return None if known is None else Units(known.index.get_level_values("sentence").nunique(), "sentences")
+        """Resampled units: the sentences, if their counts were stored."""
+        counts = self.sentences
+        return None if counts is None else Units(counts.index.get_level_values("sentence").nunique(), "sentences")
 
     def budgets(self, *forms: str) -> list[int]:
-        """Budgets that all of these forms were trained with, from small to large; none if a form is missing."""
-        known = [set(self.table.loc[[form]].index.get_level_values("budget")) for form in forms if form in self]
-        return sorted(set.intersection(*known)) if len(known) == len(forms) else []
+        """Return the budgets that all of these forms were trained with, in increasing order; none if a form is missing."""
+        by_form = [set(self.table.loc[[form]].index.get_level_values("budget")) for form in forms if form in self]
+        return sorted(set.intersection(*by_form)) if len(by_form) == len(forms) else []
 
     def __contains__(self, form: str) -> bool:
         return form in self.table.index.get_level_values("form")
 
     def seeds(self, form: str, budgets: Iterable[int]) -> set[int]:
-        """Seeds that the form has at every one of the budgets."""
+        """Return the seeds that a form has at all of the budgets."""
         return set.intersection(*(set(self.table.loc[(form, budget)].index) for budget in budgets))
 
     def score(self, form: str, budgets: list[int], seeds: list[int]) -> np.ndarray:
-        """Mean over budgets, ``[1 + R, seeds]``."""
-        return np.stack([np.mean([self._one(form, b, seed) for b in budgets], axis=0) for seed in seeds], axis=1)
+        """Return mean BLEU over budgets, ``[1 + R, seeds]``."""
+        return np.stack([np.mean([self._bleu(form, b, seed) for b in budgets], axis=0) for seed in seeds], axis=1)
 
-    def _one(self, form: str, budget: int, seed: int) -> np.ndarray:
+    def _bleu(self, form: str, budget: int, seed: int) -> np.ndarray:
         if self.sentences is None:
             return np.array([self.table.loc[(form, budget, seed), "bleu"]])
         return bleu(self.sentences.loc[(form, budget, seed), COUNTS].to_numpy())
 
     def gain(self, form: str, budgets: list[int], over: str, of_over: list[int]) -> list[Effect]:
-        """BLEU of ``form`` above that of ``over``, in the mean over budgets, of the seeds that both have; or nothing."""
+        """Return the mean BLEU gain of ``form`` over ``over``, paired by seed; an empty list without common seeds."""
         seeds = sorted(self.seeds(form, budgets) & self.seeds(over, of_over))
         if not seeds:
             return []
         difference = self.score(form, budgets, seeds) - self.score(over, of_over, seeds)
-        at = ", ".join(map(str, budgets))
-        return [effect(f"{form} - {over} at k = {at}", difference, "model", self.units)]
+        values = ", ".join(map(str, budgets))
+        return [effect(f"{form} - {over} at k = {values}", difference, "model", self.units)]
 
 
 def _against_each(cells: Cells, leaders: dict[str, str], smallest: bool = False) -> Finding:
-    """A leader against each rival, in the mean over the budgets that both have or at the smallest of them."""
+    """Compare each rival to its leader, averaged over their common budgets or at the smallest of them."""
     effects, missing = [], []
     for rival, leader in leaders.items():
         budgets = cells.budgets(leader, rival)[: 1 if smallest else None]
-        found = cells.gain(leader, budgets, rival, budgets) if budgets else []
-        effects += found
-        if not found:
+        gains = cells.gain(leader, budgets, rival, budgets) if budgets else []
+        effects += gains
+        if not gains:
             missing.append(f"{leader} and {rival} share no {'seed' if budgets else 'k'}")
     return Finding(effects, missing=missing)
 
 
 def _top_k_fairly(cells: Cells, *rivals: str) -> dict[str, str]:
-    """By rival: Top-k in self-attention only where it was trained, against forms that leave cross-attention full."""
+    """Return the fair Top-k variant for each rival.
+
+    Forms with full cross-attention are compared to Top-k in self-attention only, if it was trained.
+    """
     alike = TOP_K_SELF if TOP_K_SELF in cells else TOP_K
     return {rival: TOP_K if rival == "Random" else alike for rival in rivals}
 
 
 def _against_full(cells: Cells) -> Finding | None:
-    """Top-k at the recommended k against full attention of the same seeds."""
+    """Compare Top-k at the recommended k to full attention, paired by seed."""
     if FULL not in cells or RECOMMENDED not in cells.budgets(TOP_K):
         return None
     return Finding(cells.gain(TOP_K, [RECOMMENDED], FULL, [0]))
@@ -129,14 +142,14 @@ def _(folder: Path) -> Finding | None:
 
 @_claim("est-k-8-is-best")
 def _(folder: Path) -> Finding | None:
-    """The recommended k against the smallest and the largest k (quality rises and falls), and against full attention."""
+    """Compare the recommended k to the smallest and the largest k, and to full attention."""
     cells = Cells(folder)
     budgets = cells.budgets(TOP_K)
     if RECOMMENDED not in budgets or not budgets[0] < RECOMMENDED < budgets[-1] or FULL not in cells:
         return None
     rivals = [(TOP_K, budgets[0]), (TOP_K, budgets[-1]), (FULL, 0)]
-    found = [(rival, e) for rival in rivals for e in cells.gain(TOP_K, [RECOMMENDED], rival[0], [rival[1]])]
-    return Finding([replace(e, what=f"k = 8 - {f'k = {k}' if k else 'full'}") for (_, k), e in found])
+    gains = [(rival, e) for rival in rivals for e in cells.gain(TOP_K, [RECOMMENDED], rival[0], [rival[1]])]
+    return Finding([replace(e, what=f"k = 8 - {f'k = {k}' if k else 'full'}") for (_, k), e in gains])
 
 
 @_claim("xst-top-k-leads")
@@ -160,8 +173,9 @@ def _(folder: Path) -> Finding:
 @_document_claim("xst-documents-local-beats-global")
 def _(folder: Path) -> Finding:
     cells = Cells(folder)
-    found = [_against_each(cells, dict.fromkeys(GLOBAL_FORMS, local)) for local in LOCAL_FORMS]
-    return Finding([e for one in found for e in one.effects], missing=[m for one in found for m in one.missing])
+    findings = [_against_each(cells, dict.fromkeys(GLOBAL_FORMS, local)) for local in LOCAL_FORMS]
+    missing = [words for finding in findings for words in finding.missing]
+    return Finding([e for finding in findings for e in finding.effects], missing=missing)
 
 
 @_document_claim("xst-documents-oow-leads")
@@ -171,7 +185,7 @@ def _(folder: Path) -> Finding:
 
 @_document_claim("xst-documents-top-k-in-cross-attention")
 def _(folder: Path) -> Finding | None:
-    """At the largest k that both have, where sparsity is lower."""
+    """Compare at the largest common k, where sparsity is lowest."""
     cells = Cells(folder)
     return Finding([e for k in cells.budgets(OOW_CROSS, OOW)[-1:] for e in cells.gain(OOW_CROSS, [k], OOW, [k])])
 
@@ -188,7 +202,7 @@ def _(folder: Path) -> Finding:
 
 @_document_claim("xst-documents-full-is-worse")
 def _(folder: Path) -> Finding | None:
-    """Top-k out of window at every k against full attention."""
+    """Compare Top-k out of window at every k to full attention."""
     cells = Cells(folder)
     if FULL not in cells:
         return None
@@ -196,7 +210,7 @@ def _(folder: Path) -> Finding | None:
 
 
 def _layers(folder: Path) -> pd.DataFrame | None:
-    """Cross-attention of full attention and of Top-k at the recommended k: columns (measure, form), by layer and seed."""
+    """Return the cross-attention of Full and of Top-k at the recommended k: columns (measure, form), by layer and seed."""
     table = read_cross_attention(folder)
     table = table[(table["form"] == FULL) | ((table["form"] == TOP_K) & (table["budget"] == RECOMMENDED))]
     if not {FULL, TOP_K} <= set(table["form"]):
@@ -217,7 +231,7 @@ def _compared(folder: Path, measure: str, layer: Callable, sign: int, what: str)
 
 @_claim("est-bottom-layer-concentrates")
 def _(folder: Path) -> Finding | None:
-    """Of the eight largest weights alone, so that having no more than eight is no merit."""
+    """Use the entropy of the eight largest weights, so that Top-k gains nothing from having only eight."""
     return _compared(folder, "entropy_of_8", min, -1, "bits of the eight largest weights in the bottom layer")
 
 

@@ -1,4 +1,4 @@
-"""What the Sparsefinder paper claims about masked language modelling (section 6); a test gets the folder of that task."""
+"""Sparsefinder's claims about masked language modelling (section 6); tests get the task's folder."""
 
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,12 @@ from replication.results import POINT, over_heads, read_replaced, read_sweep
 from replication.settings import labelled
 
 DISTANCE, KMEANS, ROUTING = "sparsefinder-distance", "sparsefinder-kmeans", "routing"
-#: The paper's order of the methods, place by place: who leads whom.
+#: The paper's ranking of the methods: each leader with its rivals.
 FIRST = (DISTANCE, [KMEANS, ROUTING, *BASELINES])
 SECOND = (KMEANS, [ROUTING, *BASELINES])
 THIRD = (ROUTING, BASELINES)
 
-#: Of the full entmax transformer on WikiText-103.
+#: The paper's values for the full entmax transformer on WikiText-103.
 GOLD_SPARSITY, PERPLEXITY = 0.9804, 3.5004
 
 TESTS: dict[str, Test] = {}
@@ -29,13 +29,13 @@ _claim = registering(TESTS)
 
 
 def recall_curves(folder: Path) -> Curves:
-    """Return curves of recall, in points, of the papers' variants."""
+    """Return the recall curves of the papers' variants, in percentage points."""
     points = over_heads(read_sweep(folder))
     return _recall(papers_own(points), points["gold_sparsity"].mean())
 
 
 def every_recall_curve(folder: Path) -> Curves:
-    """Return curves of recall, in points, of all variants that were measured."""
+    """Return the recall curves of all measured variants, in percentage points."""
     points = over_heads(read_sweep(folder))
     return _recall(points, points["gold_sparsity"].mean())
 
@@ -45,16 +45,16 @@ def _recall(points: pd.DataFrame, gold: float) -> Curves:
 
 
 def nats_curves(folder: Path) -> Curves:
-    """Return curves of nats, negated, of the papers' variants.
+    """Return the curves of negated nats of the papers' variants.
 
-    Points at which the model is worse than a bigram are left out: their masks leave nothing of it.
+    Points at which the model is worse than a bigram are left out, because their masks destroy the model.
     """
     table = read_replaced(folder)
     gold = table.loc[table["method"] == "gold graph", "sparsity"].mean()
     table = papers_own(table.query("method not in ['full', 'gold graph']"))
     if (folder / "perplexity.csv").exists():
-        known = read_table(folder / "perplexity.csv").set_index(["corpus", "model"])["nats"]
-        table = table[table["nats"] <= known["held-out", "interpolated bigram"]]
+        baselines = read_table(folder / "perplexity.csv").set_index(["corpus", "model"])["nats"]
+        table = table[table["nats"] <= baselines["held-out", "interpolated bigram"]]
     paths = sorted((folder / "replaced").glob("losses_seed*.parquet"))
     if not paths:
         return curves(table, -table["nats"].to_numpy()[None], gold)
@@ -68,7 +68,7 @@ def _compared(read, compare, leader: str, rivals: list[str], folder: Path, band:
     return compare(read(folder), [leader], rivals, band)
 
 
-#: How each place is compared: the paper says that distance Pareto-dominates in perplexity, and outperforms in recall.
+#: Comparisons of each rank. The paper says that distance Pareto-dominates in perplexity, and outperforms in recall.
 TESTS |= {
     "mlm-recall-distance-first": partial(_compared, recall_curves, leads, *FIRST),
     "mlm-recall-kmeans-second": partial(_compared, recall_curves, leads, *SECOND),
@@ -88,7 +88,7 @@ def _(folder: Path, band: Band) -> Finding:
 
 
 def routing_discards(folder: Path) -> Finding:
-    """Return the share of queries without a key under Routing Transformer, without a window; k-means leaves none."""
+    """Return how many more queries have no key under Routing Transformer than under k-means, without a window."""
     points = over_heads(read_sweep(folder)).query("window == 0")
     empty = 100 * points.groupby(["seed", "method"])["empty_rows"].mean().unstack("method")
     if not {ROUTING, KMEANS} <= set(empty):
@@ -100,18 +100,18 @@ _claim("mlm-routing-discards-queries")(routing_discards)
 
 
 def more_centroids(folder: Path) -> Finding:
-    """Return what assigning points to two centroids in place of one gains, at equal clusters and windows."""
+    """Return the gain of assigning points to two centroids instead of one, at equal clusters and windows."""
     points = over_heads(read_sweep(folder)).query("method == @KMEANS")
     settings = of_points(points)
     if not {1, 2} <= set(settings.get("top_k", [])):
         return Finding([], missing=["no k-means with two centroids per point"])
     keys = ["seed", "clusters", "window"]
     wide = points.join(settings).pivot(index=keys, columns="top_k", values=["recall", "sparsity"])
-    found = []
+    effects = []
     for measure, sign, what in (("recall", 1, "recall gained"), ("sparsity", -1, "density gained")):
         gained = 100 * sign * (wide[measure][2] - wide[measure][1])
-        found.append(over_seeds(f"{what} from k = 1 to 2", gained.groupby("seed").mean()))
-    return Finding(found)
+        effects.append(over_seeds(f"{what} from k = 1 to 2", gained.groupby("seed").mean()))
+    return Finding(effects)
 
 
 _claim("mlm-more-centroids-recall-more")(more_centroids)
@@ -119,7 +119,7 @@ _claim("mlm-more-centroids-recall-more")(more_centroids)
 
 @_claim("mlm-distance-saves")
 def _(folder: Path) -> Finding:
-    """Multiplications of all scores by those of projecting and comparing, as a share of d / r."""
+    """Count the multiplications of computing all scores and of projecting and comparing; their ratio, as a share of d / r."""
     settings = configuration(folder)["masked_lm"]
     if "hidden_size" not in settings["model"]:
         return Finding([], missing=["the sizes of the pretrained model are not in the configuration"])
@@ -129,7 +129,7 @@ def _(folder: Path) -> Finding:
 
 
 def distance_saving(length: int, head: int, reduced: int) -> Effect:
-    """Of queries and keys ``[length, head]``, projected to ``[length, reduced]``."""
+    """Return the saving for queries and keys ``[length, head]`` that are projected to ``[length, reduced]``."""
     saved = length**2 * head / (length**2 * reduced + 2 * length * head * reduced)
     words = f"{saved:.1f} times fewer multiplications, d / r = {head}/{reduced}"
     return plain(words, saved / (head / reduced), f"n = {length}, counted")
@@ -158,34 +158,36 @@ def _(folder: Path) -> Finding:
 
 
 def coreference_head(folder: Path) -> pd.Series:
-    """The head that gives most of its attention to coreferent tokens."""
+    """Return the row of the head that gives the largest share of its attention to coreferent tokens."""
     heads = read_table(folder / "coreference.csv")
     return heads.loc[heads["mass"].idxmax()]
 
 
 @_claim("mlm-coreference-head")
 def _(folder: Path) -> Finding:
-    """Best recall of k-means, at no less than the paper's sparsity of 75 %, on the head that follows coreference most."""
-    found, sweep = coreference_head(folder), read_sweep(folder)
+    """Use k-means' best recall at a sparsity of at least the paper's 75 %, on the head with most coreferent attention."""
+    best_head, sweep = coreference_head(folder), read_sweep(folder)
     if "head" not in sweep:
         return Finding([], missing=["the stored sweep has no single heads"])
-    layer, number = int(found["layer"]), int(found["head"])
+    layer, number = int(best_head["layer"]), int(best_head["head"])
     rows = sweep.query("layer == @layer and head == @number and method == @KMEANS and sparsity >= 0.75")
     best = rows.groupby("seed")["recall"].max().reindex(sweep["seed"].unique(), fill_value=0.0)
-    where = f"layer {layer + 1}, head {number + 1}: {found.mass:.0%} of its attention on coreferent tokens"
-    stand_in = "annotated chains" if found.chains == "gold" else f"{found.chains} stand in for annotated coreference"
-    return Finding([over_seeds(where, 100 * best)], [f"by chance {found.chance:.0%}", stand_in])
+    where = f"layer {layer + 1}, head {number + 1}: {best_head.mass:.0%} of its attention on coreferent tokens"
+    stand_in = (
+        "annotated chains" if best_head.chains == "gold" else f"{best_head.chains} stand in for annotated coreference"
+    )
+    return Finding([over_seeds(where, 100 * best)], [f"by chance {best_head.chance:.0%}", stand_in])
 
 
-#: A cluster holds a tag more than by chance if its share of the tag is at least so many times its share of all tokens.
+#: Lift from which a cluster contains a tag more than by chance: its share of the tag, divided by its share of all tokens.
 MORE_THAN_CHANCE = 1.0
 
 
 @_claim("mlm-cluster-of-verbs-and-nouns")
 def _(folder: Path) -> Finding:
-    """Share of the auxiliaries (keys) in a cluster that also holds more verbs and nouns, queries and keys, than by chance.
+    """Return the share of auxiliaries (keys) in a cluster with more verbs and nouns (queries and keys) than by chance.
 
-    Of all such clusters of all heads, the one with most auxiliaries.
+    Of all such clusters of all heads, the one with the largest share is taken.
     """
     tags = read_table(folder / "tags.csv")
     if missing := {"VERB", "NOUN", "AUX"} - set(tags["tag"]):

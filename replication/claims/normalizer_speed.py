@@ -1,6 +1,6 @@
-"""What Explicit Sparse Transformer claims about speed (its Table 25).
+"""Explicit Sparse Transformer's claims about speed (its Table 25).
 
-Rivals have two implementations, this repository's and the entmax package's: the better one decides, and both are named.
+Each rival has two implementations, this repository's and the entmax package's. The better one decides, and both are listed.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from replication.claims.scores import Units, bleu, effect, over_seeds
 from replication.files.reading import read_table
 from replication.timing.repeats import note_of, repeats
 
-#: Other sparse attentions.
+#: Sparse normalisers to which top-k is compared.
 RIVALS = ["sparsemax", "entmax15", "entmax_alpha"]
 
 
@@ -24,41 +24,44 @@ def _table(folder: Path) -> pd.DataFrame:
 
 
 def _times_as_fast(column: str, rival: str, folder: Path) -> Finding:
-    """Top-k's speed by that of each implementation of the rival, repeat by repeat."""
+    """Return top-k's speed relative to each implementation of the rival, paired by repeat."""
     table = _table(folder)
     speeds = table[column].map(repeats)
-    (own,), (softmax,) = speeds.loc["topk"], speeds.loc["softmax"]
-    # Contenders took turns: what disturbed one repeat disturbed all of them.
+    (top_k,), (softmax,) = speeds.loc["topk"], speeds.loc["softmax"]
+    # Contenders take turns within a repeat, so a disturbance affects all of them, and ratios are paired by repeat.
     return Finding(
-        [over_seeds(f"top-k / {whose}'s {rival}", own / other, "repeat") for whose, other in speeds.loc[rival].items()],
-        [f"softmax is {np.mean(softmax / own):.2f} times as fast as top-k", *note_of(pd.DataFrame(speeds.to_dict()))],
+        [
+            over_seeds(f"top-k / {whose}'s {rival}", top_k / other, "repeat")
+            for whose, other in speeds.loc[rival].items()
+        ],
+        [f"softmax is {np.mean(softmax / top_k):.2f} times as fast as top-k", *note_of(pd.DataFrame(speeds.to_dict()))],
     )
 
 
 def _bleu(folder: Path) -> Finding:
-    """Top-k's BLEU above that of every other sparse attention, in each of its implementations.
+    """Return top-k's BLEU gain over each implementation of the other sparse normalisers.
 
-    One model is trained with each, so sentences alone decide nothing.
+    There is one model for each, so the interval is unknown, even with resampled sentences.
     """
-    found = _table(folder)["bleu"]
+    table = _table(folder)["bleu"]
     if (folder / "sentences.parquet").exists():
         counts = (
             read_table(folder / "sentences.parquet").set_index(["contender", "implementation", "sentence"]).sort_index()
         )
-        scores = {whose: bleu(counts.loc[whose, COUNTS].to_numpy()) for whose in found.index}
-        (own,) = (score for (name, _), score in scores.items() if name == "topk")
+        scores = {whose: bleu(counts.loc[whose, COUNTS].to_numpy()) for whose in table.index}
+        (top_k,) = (score for (name, _), score in scores.items() if name == "topk")
         units = Units(counts.index.get_level_values("sentence").nunique(), "sentences")
         return Finding(
             [
-                effect(f"top-k - {whose}'s {name}", (own - score)[:, None], "model", units)
+                effect(f"top-k - {whose}'s {name}", (top_k - score)[:, None], "model", units)
                 for (name, whose), score in scores.items()
                 if name in RIVALS
             ]
         )
     return Finding(
         [
-            over_seeds(f"top-k - {whose}'s {name}", [found["topk"].item() - value], "model")
-            for (name, whose), value in found.loc[RIVALS].items()
+            over_seeds(f"top-k - {whose}'s {name}", [table["topk"].item() - value], "model")
+            for (name, whose), value in table.loc[RIVALS].items()
         ]
     )
 

@@ -1,4 +1,4 @@
-"""The ledger at a glance: numbered claims by paper, what one run says of each, drawn as a small bar, and all runs beside."""
+"""Overview of the ledger: numbered claims by paper, with one run's results as small bars and the other runs' verdicts."""
 
 import math
 import re
@@ -8,13 +8,14 @@ import pandas as pd
 from replication.claims.finding import UNTESTED
 from replication.claims.runs import known
 
-#: Every verdict in colour: each stands beside its word.
+#: Coloured sign of each verdict; it is always printed next to the word.
 SIGNS = {"holds": "🟢", "fails": "🔴", "undecided": "🟡", "not comparable": "⚪", UNTESTED: ""}
+#: Characters on each side of a bar's centre.
 _HALF = 6
 
 
 def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
-    """Return a run's ledger, ready to be read, in the order of ``claims``.
+    """Return a run's ledger for display, in the order of ``claims``.
 
     Parameters
     ----------
@@ -26,9 +27,9 @@ def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row per claim: ``number, id, paper, statement, kind, notebook``; ``needed``, what the effect has to be, and
-        ``measure``; ``verdict``; ``effect`` with unit and interval; ``n``, the sparsities compared and what the interval varies
-        over; ``premise``, the conditions not met; ``change``, what would change the verdict; ``data``; ``place``
+        A row per claim: ``number, id, paper, statement, kind, notebook``; ``needed``, the criterion, and ``measure``, the
+        effect's name; ``verdict``; ``effect`` with unit and interval; ``n``, the compared sparsities and what the interval
+        varies over; ``premise``, the unmet conditions; ``change``, what would change the verdict; ``data``; and ``place``
         (:func:`places`).
     """
     table = known(claims, run)
@@ -49,54 +50,55 @@ def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
 
 
 def over(row: object) -> str:
-    """Return the sparsities that were compared, and what the interval varies over."""
+    """Return the compared sparsities, and what the interval varies over."""
     return "; ".join(filter(None, [row.where, row.n]))
 
 
 def needed(row: pd.Series) -> str:
-    """Return what the effect has to be for a claim to hold."""
+    """Return a claim's criterion in words, such as ``at least 0 points``."""
     sign = {"<=": "at most", ">=": "at least"}[row["relation"]]
     return f"{sign} {float(row['threshold']):g} {row['unit']}".strip()
 
 
 def unmet(premise: str) -> list[str]:
-    """The parts of a premise whose number, in brackets, is on the wrong side."""
+    """Return the parts of a premise whose measured number, in brackets, does not meet the condition."""
     parts = re.findall(r"((\w+) (>=|<=) ([\d.e+-]+) \(([\d.e+-]+)[^)]*\))", premise)
     return [
         whole
-        for whole, _, relation, bound, found in parts
-        if not (float(found) >= float(bound) if relation == ">=" else float(found) <= float(bound))
+        for whole, _, relation, bound, value in parts
+        if not (float(value) >= float(bound) if relation == ">=" else float(value) <= float(bound))
     ]
 
 
 def ends(interval: str) -> list[float]:
-    """The two ends of an interval as ledgers write it; none where there is none."""
+    """Return the two ends of a ledger's interval, or an empty list without an interval."""
     return [float(end) for end in interval.split(" to ") if end]
 
 
 def effect(row: object, unit: str = "") -> str:
-    """An effect, its unit, and its interval in brackets."""
+    """Return an effect with its unit, and its interval in brackets."""
     interval = " to ".join(f"{end:.3g}" for end in ends(row.interval))
     return " ".join(filter(None, [f"{float(row.effect):.3g}", unit, f"({interval})" if interval else ""]))
 
 
 def places(row: object, relation: str, threshold: float) -> tuple[float, float, float] | None:
-    """Where the interval begins, the effect lies and the interval ends, from -1 to 1: 0 is the threshold, above it the claim
-    holds. None for what was not tested.
+    """Return the lower end, the effect and the upper end of an interval on a scale from -1 to 1.
+
+    The threshold is at 0, and positive values support the claim. Untested claims give None.
     """
     if row.verdict == UNTESTED:
         return None
     value = float(row.effect)
     low, high = ends(row.interval) or (value, value)
     sign = 1 if relation == ">=" else -1
-    found = [sign * (number - threshold) for number in (low, value, high)]
-    scale = max(map(abs, found)) or 1.0
-    first, middle, last = (number / scale for number in found)
+    distances = [sign * (number - threshold) for number in (low, value, high)]
+    scale = max(map(abs, distances)) or 1.0
+    first, middle, last = (distance / scale for distance in distances)
     return min(first, last), middle, max(first, last)
 
 
 def bar(place: tuple[float, float, float] | None) -> str:
-    """The same in letters, of equal width: the interval, the effect in it, and the threshold in the middle.
+    """Return a text bar of fixed width with the interval, the effect, and the threshold in the middle.
 
     Example
     -------
@@ -113,7 +115,10 @@ def bar(place: tuple[float, float, float] | None) -> str:
 
 
 def markdown(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], shown: str) -> str:
-    """A table per paper: the run ``shown`` in full, the others by verdict and effect; claims link to their notebooks."""
+    """Return a Markdown table per paper.
+
+    The run ``shown`` is given in full, the others by verdict and effect. Claims link to their notebooks.
+    """
     table = overview(claims, runs[shown])
     cells = pd.DataFrame(
         {
@@ -140,10 +145,10 @@ def markdown(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], shown: str) ->
 
 
 def demonstrates(row: object) -> bool:
-    """Whether a verdict comes from generated text or pictures, and so is no evidence."""
+    """Return whether a verdict comes from generated text or pictures, and is therefore no evidence."""
     return row.data == "generated" and row.verdict != UNTESTED
 
 
 def brief(row: object) -> str:
-    """Verdict and effect in a cell of many."""
+    """Return verdict and effect for a narrow table cell."""
     return "" if row.verdict == UNTESTED else f"{SIGNS[row.verdict]} {row.verdict} {float(row.effect):.3g}"

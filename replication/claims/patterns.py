@@ -1,4 +1,4 @@
-"""What Sparse Transformers claims about models trained with its patterns; a test gets the folder of one kind of data."""
+"""Sparse Transformers' claims about models trained with its patterns; tests get the folder of one kind of data."""
 
 from pathlib import Path
 
@@ -9,27 +9,27 @@ from replication.files.reading import read_table
 
 
 def _below(worse: str, better: str) -> Test:
-    """Bits that one model is below another, on every corpus."""
+    """Return a test of by how many bits one model is below another, on every corpus."""
     return every_corpus([worse, better])(lambda corpus, table: [saved(corpus, table, worse, better)])
 
 
 def _rows_and_columns(folder: Path) -> Finding:
-    """Share of its attention that the head with most of it puts on its row, and another on its column, of dense models.
+    """Return the largest share of attention that a head of a dense model puts on its row, and on its column.
 
-    A row is the last ``stride`` positions, so that a head that attends to everything alike already has a share of them.
+    A row is the last ``stride`` positions, so even uniform attention puts some share on it.
     """
-    found = {}
+    findings = {}
     for path in sorted(folder.glob("*/parts.csv")):
         best = read_table(path).groupby("seed")[["row", "column"]].max()
-        found[path.parent.name] = Finding(
+        findings[path.parent.name] = Finding(
             [over_seeds(f"attention on the {part}, best head", 100 * best[part], "model") for part in best]
         )
-    if not found:
-        raise FileNotFoundError(f"{folder}: no parts.csv")
-    return together(found)
+    if not findings:
+        raise FileNotFoundError(f"{folder}: must contain */parts.csv; run the workflow first")
+    return together(findings)
 
 
-#: On pixels, and on text.
+#: Tests of the claims on pixels, and on text.
 IMAGES: dict[str, Test] = {
     "fac-strided-on-images": _below("fixed", "strided"),
     "fac-strided-close-to-dense": _below("dense", "strided"),

@@ -1,6 +1,6 @@
 """Premises: conditions under which a run can test a claim, such as ``length >= 512 & bigram_share <= 0.5``.
 
-``config/published/premises.csv`` quotes the source of each and the date on which it was added.
+``config/published/premises.csv`` quotes the source of each premise and gives the date on which it was added.
 """
 
 import re
@@ -21,86 +21,96 @@ CONDITION = re.compile(r"\s*([a-z_0-9]+)\s*(>=|<=)\s*([0-9.]+)\s*")
 
 @dataclass(frozen=True)
 class Condition:
+    """Bound on one measured number."""
+
     name: str
     relation: str
     number: float
 
     def met(self, value: float) -> bool:
+        """Return whether a value meets the condition."""
         return value >= self.number if self.relation == ">=" else value <= self.number
 
     def outside(self, value: float) -> str:
-        """Say how far a value is from meeting the condition; nothing if it does."""
+        """Return how far a value is from meeting the condition, in words; empty if it meets it."""
         return "" if self.met(value) else f", {abs(value - self.number):.3g} outside"
 
     def worst(self, values: dict[str, float]) -> str:
-        """The corpus whose value is the farthest from meeting it."""
+        """Return the corpus whose value is farthest from meeting the condition."""
         return (min if self.relation == ">=" else max)(values, key=values.get)
 
 
 def parse(text: str) -> list[Condition]:
-    """Conditions joined by ``&``; none of an empty text.
+    """Parse conditions joined by ``&``; an empty text gives none.
 
     Raises
     ------
     ValueError
-        If a part is no condition.
+        If a part is not a condition.
     """
-    found = []
+    conditions = []
     for part in text.split("&") if text else []:
         matched = CONDITION.fullmatch(part)
         if not matched:
-            raise ValueError(f"premise: {part.strip()!r} is not of the form 'name >= number'")
-        found.append(Condition(matched[1], matched[2], float(matched[3])))
-    return found
+            raise ValueError(f"`premise` must be like 'name >= number & name <= number', got {part.strip()!r}")
+        conditions.append(Condition(matched[1], matched[2], float(matched[3])))
+    return conditions
 
 
 def judge(text: str, task: str, folder: Path) -> tuple[bool, str]:
-    """Whether every condition is met by every corpus of a task, and the premise with the numbers measured, in words.
+    """Return whether all corpora of a task meet all conditions, and the premise with the measured numbers, in words.
 
-    What was not measured does not meet a condition.
+    Numbers that were not measured do not meet a condition.
 
     Raises
     ------
     ValueError
-        If a name is not measured for the task at all.
+        If :data:`MEASURES` has no such number for the task.
     """
     met, words = True, []
     for condition in parse(text):
         if condition.name not in MEASURES[task]:
-            raise ValueError(f"premise: {condition.name!r} is not measured for {task}: {', '.join(MEASURES[task])}")
+            measured = ", ".join(MEASURES[task])
+            raise ValueError(f"`premise` must name a number measured for {task} ({measured}), got {condition.name!r}")
         try:
             values = MEASURES[task][condition.name](folder)
         except (FileNotFoundError, KeyError):
             values = {}
-        said = f"{condition.name} {condition.relation} {condition.number:g}"
+        criterion = f"{condition.name} {condition.relation} {condition.number:g}"
         if values:
             worst = condition.worst(values)
             met &= condition.met(values[worst])
             words.append(
-                f"{said} ({values[worst]:.3g}{f' in {worst}' if worst else ''}{condition.outside(values[worst])})"
+                f"{criterion} ({values[worst]:.3g}{f' in {worst}' if worst else ''}{condition.outside(values[worst])})"
             )
         else:
             met = False
-            words.append(f"{said} (not known)")
+            words.append(f"{criterion} (not known)")
     return met, "; ".join(words)
 
 
 def configuration(folder: Path) -> dict:
-    """The configuration of the run that a task's folder belongs to: ``config.yaml`` in the folder of results."""
+    """Return the configuration of the run that a task's folder belongs to.
+
+    Raises
+    ------
+    FileNotFoundError
+        If no folder above contains ``config.yaml``.
+    """
     for above in folder.parents:
         if (above / "config.yaml").exists():
             return yaml.safe_load(noted(above / "config.yaml").read_text(encoding="utf-8"))
-    raise FileNotFoundError(f"{folder}: no config.yaml above")
+    raise FileNotFoundError(f"{folder}: must be below a folder with config.yaml")
 
 
-#: Sources whose text or pictures this repository generates: no evidence about the papers' claims.
+#: Sources whose text or pictures this repository generates, which are no evidence about the papers' claims.
 GENERATED = {"grammar", "scenes"}
 
 
 def data(task: str, folder: Path) -> str:
-    """Return ``generated`` if any corpus of a task is written or drawn here, or else ``real``.
+    """Return ``generated`` if this repository generates any corpus of a task, else ``real``.
 
-    Empty for a task without data, or without a configuration.
+    Tasks without data or without a configuration give an empty string.
     """
     try:
         section = configuration(folder)
@@ -123,10 +133,10 @@ def _sources(section: object) -> Iterator[str]:
 
 def _setting(*keys: str) -> Callable[[Path], dict[str, float]]:
     def value(folder: Path) -> dict[str, float]:
-        found = configuration(folder)
+        setting = configuration(folder)
         for key in keys:
-            found = found[key]
-        return {"": found}
+            setting = setting[key]
+        return {"": setting}
 
     return value
 
@@ -174,29 +184,29 @@ def _speed(column: str, folder: Path) -> dict[str, float]:
 
 
 def _softmax_lead(column: str, rival: str, folder: Path) -> dict[str, float]:
-    """Return how many times as fast softmax is as the rival's faster implementation: top-k can hardly be faster."""
+    """Return softmax's speed relative to the rival's faster implementation, which bounds what top-k can reach."""
     speeds = read_table(folder / "speed.csv").set_index(["contender", "implementation"])[column].map(repeats)
     (softmax,) = speeds.loc["softmax"]
     return {"": float(min(np.mean(softmax / other) for other in speeds.loc[rival]))}
 
 
 def _initial_span(folder: Path) -> dict[str, float]:
-    """Return the share of the longest span at which adaptive spans begin."""
+    """Return the initial adaptive span as a share of the longest span."""
     return {"": float(configuration(folder)["char_lm"]["models"]["adaptive-span"].get("initial_span", 0.0))}
 
 
 def _global_keys(folder: Path) -> float:
-    """Return how many global tokens every query attends to, whatever a method predicts."""
+    """Return the number of global tokens that every query attends to under all methods."""
     return {"none": 0.0, "first": 1.0, "first_last": 2.0}[read_sweep(folder)["global_tokens"].iloc[0]]
 
 
 def _caption_lift(folder: Path) -> dict[str, float]:
-    """How many times better softmax's captions are for their own images than for others: 1 of a model that sees nothing."""
+    """Return the CIDEr of softmax's captions for their own images, divided by that for others; 1 without visual input."""
     softmax = read_captioning(folder, "captions.parquet").query("model == 'softmax'")
     return {"": float(softmax["cider"].mean() / softmax["cider_of_other"].mean())}
 
 
-#: By task: what premises can speak of, from the folder of the task to a value per corpus.
+#: By task: functions that compute the numbers in premises, from the task's folder to a value per corpus.
 MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
     "masked_lm": {
         "gold_sparsity": lambda folder: {"": _gold_sparsity(folder)},

@@ -1,4 +1,4 @@
-"""The papers' printed tables as a run's tables: the ledger judges the papers' own numbers by the rules that judge ours."""
+"""The papers' printed tables in the format of a run, so that the same rules judge the papers' own numbers."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ BETWEEN_PAPERS = {
     "est-top-8-beats-full": "Table 1 of Extremely Sparse Transformer, WMT16 En-Ro: 33.61 with k = 8, 33.73 with full attention",
     "est-k-8-is-best": "Table 1 of Extremely Sparse Transformer, WMT16 En-Ro: 33.61 with k = 8, 33.99 with k = 16",
 }
-#: Claims that would compare a printed number with itself, or that are arithmetic: a paper cannot confirm them.
+#: Claims that a paper cannot confirm, because they are arithmetic or compare a printed number to itself.
 CIRCULAR = {
     "mlm-gold-sparsity",
     "mlm-perplexity",
@@ -28,9 +28,9 @@ CIRCULAR = {
     "clm-bits-enwik8",
     "clm-bits-text8",
 }
-#: Data sets of the printed tables as language pairs; which one the documents are in does not matter.
+#: Language pair of each data set in the printed tables; for documents, it does not matter.
 PAIRS = {"IWSLT17 Fr-En": "fr-en", "WMT16 En-Ro": "en-ro", "TED": "ted-en-de", "News": "news-en-de"}
-#: Rows of Table 3 as the models that the workflow trains.
+#: The workflow's model for each row of Table 3.
 MODELS = {
     "Transformer block": "block",
     "Transformer-XL": "transformer-xl",
@@ -39,16 +39,25 @@ MODELS = {
     "Adaptive span + Top-k": "adaptive-span-top-8",
 }
 SPANS = {"Adaptive span": "adaptive-span", "+Top-32": "adaptive-span-top-32", "+Top-8": "adaptive-span-top-8"}
-#: Characters of the test texts, and the longest span.
+#: Characters in the test texts, and the longest span.
 CHARACTERS, LONGEST_SPAN = 5_000_000, 8192
-#: What the papers say of their models where a premise asks for it: adaptive spans begin at zero.
+#: Settings of the papers' models that premises need: adaptive spans start at zero.
 CONFIGURATION = {"profile": "papers", "char_lm": {"models": {"adaptive-span": {"initial_span": 0.0}}}}
 
 
 def ledger_of_papers(claims: pd.DataFrame, published: Path, folder: Path) -> pd.DataFrame:
-    """Test each paper's claims on its own printed tables, which are written into ``folder``.
+    """Test each paper's claims on its own printed tables.
 
-    What another paper prints is named beside a claim and does not decide it.
+    Contradictions by another paper's tables are mentioned with a claim, but do not decide it.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        ``config/published/claims.csv``.
+    published : Path
+        Folder of the printed tables.
+    folder : Path
+        Empty folder, into which the tables are written in the format of a run.
     """
     stated = claims.fillna({"unit": "", "premise": "", "band": ""})
     for paper in claims["paper"].unique():
@@ -68,7 +77,7 @@ def ledger_of_papers(claims: pd.DataFrame, published: Path, folder: Path) -> pd.
 def write(printed: dict[str, pd.DataFrame], folder: Path) -> None:
     """Write printed tables into a folder, where the workflow would have put them."""
     for name, table in printed.items():
-        # What a paper does not print is empty.
+        # Numbers that a paper does not print are empty.
         write_table(folder / name, table, may_be_empty=list(table.columns))
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / "config.yaml") as temporary:
@@ -76,7 +85,7 @@ def write(printed: dict[str, pd.DataFrame], folder: Path) -> None:
 
 
 def tables(published: Path, paper: str) -> dict[str, pd.DataFrame]:
-    """Return a paper's printed tables by path below a folder of results; none of a paper that prints no table we judge."""
+    """Return a paper's printed tables by path in the results, or an empty dict if it prints no table that a claim needs."""
     if paper == "Extremely Sparse Transformer":
         return _forms(published) | _characters(published)
     if paper == "Explicit Sparse Transformer":
@@ -85,28 +94,28 @@ def tables(published: Path, paper: str) -> dict[str, pd.DataFrame]:
 
 
 def _forms(published: Path) -> dict[str, pd.DataFrame]:
-    found = {}
+    tables = {}
     for number, unit in ((1, "sentences"), (2, "documents")):
         table = pd.read_csv(published / f"extremely_sparse_table{number}.csv").drop(columns="avg_printed")
         long = table.melt(["dataset", "method"], var_name="budget", value_name="bleu").dropna(subset="bleu")
         long["budget"] = pd.to_numeric(long["budget"].str.removeprefix("k"), errors="coerce")
         for dataset, rows in long.groupby("dataset"):
             of_form = rows.assign(form=rows["method"], tested_with=rows["method"], seed=0)
-            at = f"forms/{unit}/{PAIRS[dataset]}/every_seed/measured.csv"
-            found[at] = of_form.drop(columns=["dataset", "method"]).reset_index(drop=True)
-    return found
+            path = f"forms/{unit}/{PAIRS[dataset]}/every_seed/measured.csv"
+            tables[path] = of_form.drop(columns=["dataset", "method"]).reset_index(drop=True)
+    return tables
 
 
 def _translation(published: Path) -> dict[str, pd.DataFrame]:
-    found = {}
+    tables = {}
     for row in pd.read_csv(published / "explicit_sparse_translation.csv").itertuples():
         both = pd.DataFrame({"budget": [None, 8], "bleu": [row.full, row.top_8], "form": ["Full", "Top-k"]})
-        found[f"forms/sentences/{row.pair}/every_seed/measured.csv"] = both.assign(tested_with=both["form"], seed=0)
-    return found
+        tables[f"forms/sentences/{row.pair}/every_seed/measured.csv"] = both.assign(tested_with=both["form"], seed=0)
+    return tables
 
 
 def _characters(published: Path) -> dict[str, pd.DataFrame]:
-    found = {}
+    tables = {}
     printed = pd.read_csv(published / "extremely_sparse_table3.csv").set_index("model")
     for name, model in MODELS.items():
         for corpus in BITS:
@@ -114,9 +123,9 @@ def _characters(published: Path) -> dict[str, pd.DataFrame]:
             if pd.notna(bits):
                 row = {"memory_length": LONGEST_SPAN, "characters": CHARACTERS, "bits_per_character": float(bits)}
                 row["attended_positions"] = float(positions)
-                found[f"char_lm/{corpus}/models/{model}/seed0/measured.csv"] = pd.DataFrame([row])
+                tables[f"char_lm/{corpus}/models/{model}/seed0/measured.csv"] = pd.DataFrame([row])
     spans = pd.read_csv(published / "extremely_sparse_table4.csv").set_index("span_size_at_bpc")
     for name, model in SPANS.items():
         log = pd.DataFrame({"valid_bits": spans.columns.astype(float), "mean_span": spans.loc[name].to_numpy(float)})
-        found[f"char_lm/enwik8/models/{model}/seed0/log.csv"] = log
-    return found
+        tables[f"char_lm/enwik8/models/{model}/seed0/log.csv"] = log
+    return tables

@@ -1,4 +1,6 @@
-"""Which rule leads on a model that was not trained for any, and whether tuned heads keep their promise: our own claims."""
+"""This repository's claims about sparsifying models: which rule leads without retraining, and whether tuned heads keep
+their guarantee.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -14,9 +16,9 @@ from replication.claims.scores import Units, counted, effect, over_units, resamp
 from replication.results import read_rules, read_sparsified
 
 DISTANCE, KMEANS, V2 = "sparsefinder-distance", "sparsefinder-kmeans", "sparsefinder-v2"
-#: Rules of others, as of 2025.
+#: Third-party baselines, as of 2025.
 RIVALS = ["gate", "quest", "xattention", "vertical-slash", "streaming-llm"]
-#: At which recall rules are compared.
+#: Recall at which rules are compared.
 TARGET = 0.95
 
 TESTS: dict[str, Test] = {}
@@ -25,7 +27,17 @@ _claim = registering(TESTS)
 
 @dataclass(frozen=True)
 class Points:
-    """Points of a grid, ``seed, method, setting``, and their measures, resampled too: ``[1 + R, points]``."""
+    """Points of a grid and their measures.
+
+    Attributes
+    ----------
+    table : DataFrame
+        ``seed``, ``method`` and ``setting`` of each point.
+    measures : dict
+        By name, ``[1 + R, points]``.
+    units : Units
+        Units of the R resamples.
+    """
 
     table: pd.DataFrame
     measures: dict[str, np.ndarray]
@@ -33,7 +45,7 @@ class Points:
 
 
 def points_of(measured: pd.DataFrame) -> Points:
-    """From rows per sequence, layer and head to means over all of them."""
+    """Average rows per sequence, layer and head, and resample the sequences."""
     keys = ["seed", "method", "setting"]
     of_sequences = measured.groupby([*keys, "sequence"], sort=False)[["recall", "sparsity", "drift"]].mean().unstack()
     units = of_sequences["recall"].shape[1]
@@ -43,7 +55,10 @@ def points_of(measured: pd.DataFrame) -> Points:
 
 
 def sparsity_at(recall: np.ndarray, sparsity: np.ndarray, target: float) -> float:
-    """Of the Pareto front of points ``[N]``, interpolated linearly; NaN where it does not reach the target from both sides."""
+    """Return the sparsity at which the Pareto front of points ``[N]`` has the target recall, interpolated linearly.
+
+    NaN if the front does not have points on both sides of the target.
+    """
     order = np.argsort(-recall, kind="stable")
     recall, sparsity = recall[order], sparsity[order]
     kept = np.ones(len(recall), bool)
@@ -52,22 +67,22 @@ def sparsity_at(recall: np.ndarray, sparsity: np.ndarray, target: float) -> floa
 
 
 def sparsities_at(points: Points, method: str, target: float | np.ndarray) -> np.ndarray:
-    """``[1 + R, seeds]`` of one method, in points; the target may differ between resamples ``[1 + R]``.
+    """Return a method's sparsity at a target recall, ``[1 + R, seeds]``, in percentage points.
 
-    NaN where the target is not reached, or the grid has no such method.
+    The target may differ between resamples, ``[1 + R]``. NaN if the target is not reached, or the grid lacks the method.
     """
     recall, sparsity = points.measures["recall"], points.measures["sparsity"]
     targets = np.broadcast_to(target, len(recall))
     of_method = points.table[points.table["method"] == method]
-    found = [
-        [sparsity_at(*one) for one in zip(recall[:, places], sparsity[:, places], targets, strict=True)]
+    sparsities = [
+        [sparsity_at(*resample) for resample in zip(recall[:, places], sparsity[:, places], targets, strict=True)]
         for places in of_method.groupby("seed").groups.values()
     ]
-    return 100 * np.array(found).T if found else np.full((len(recall), 1), np.nan)
+    return 100 * np.array(sparsities).T if sparsities else np.full((len(recall), 1), np.nan)
 
 
 def left_out(method: str, sparsities: np.ndarray, units: Units) -> Effect:
-    """Return a rule's sparsity ``[1 + R, seeds]`` with its interval: over student seeds too, if it has any."""
+    """Return the effect of a rule's sparsity ``[1 + R, seeds]``, with an interval over sequences and student seeds, if any."""
     if sparsities.shape[1] == 1:
         return over_units(method, sparsities[:, 0], units)
     return effect(method, sparsities, "student seed", units)
@@ -84,28 +99,28 @@ def _(folder: Path) -> Finding:
 
 
 def _leads_at_target(folder: Path, leader: str, rivals: list[str]) -> Finding:
-    """How much more the leader leaves out at the target, against each rival."""
+    """Return by how much the leader is sparser than each rival at the target recall."""
     points = points_of(read_rules(folder))
-    own = sparsities_at(points, leader, TARGET)
+    leading = sparsities_at(points, leader, TARGET)
     effects, missing = [], []
     for rival in rivals:
         other = sparsities_at(points, rival, TARGET)
-        if not np.isfinite(own[0]).all() or not np.isfinite(other[0]).all():
+        if not np.isfinite(leading[0]).all() or not np.isfinite(other[0]).all():
             missing.append(f"{leader} and {rival} do not both reach a recall of {TARGET}")
         else:
-            apart = own - (other if other.shape[1] == own.shape[1] else other.mean(axis=1, keepdims=True))
-            what = f"{leader} ({own[0].mean():.1f}) - {rival} ({other[0].mean():.1f})"
+            apart = leading - (other if other.shape[1] == leading.shape[1] else other.mean(axis=1, keepdims=True))
+            what = f"{leader} ({leading[0].mean():.1f}) - {rival} ({other[0].mean():.1f})"
             effects.append(effect(what, apart, "student seed", points.units))
     return Finding(effects, missing=missing)
 
 
 def drift_curves(folder: Path) -> Curves:
-    """In per cent of the output's length, below zero."""
+    """Return curves of negated drift, in percent of the output's norm."""
     points = points_of(read_rules(folder))
     table = points.table.assign(sparsity=points.measures["sparsity"][0])
     drawn = curves(table, -100 * points.measures["drift"], np.nan, points.units)
     seeds = max(front.shape[1] for front in drawn.fronts.values())
-    # Rules that no seed changes have one front, which stands against each seed of the others.
+    # Rules that no seed changes have one front, which is repeated for comparison with each seed of the others.
     fronts = {name: np.repeat(front, seeds // front.shape[1], axis=1) for name, front in drawn.fronts.items()}
     return Curves(fronts, np.nan, drawn.units)
 
@@ -119,7 +134,7 @@ _claim("retrofit-distance-drifts-least")(partial(_drifts_least, DISTANCE, [KMEAN
 
 @_claim("retrofit-tuned-heads-save-more")
 def _(folder: Path) -> Finding:
-    """What tuned heads leave out, less what one threshold for all heads does at the same recall, for every target."""
+    """Return by how much tuned heads are sparser than one threshold for all heads at the same recall, for every target."""
     points, effects, notes = points_of(read_rules(folder)), [], []
     for target, measured in read_sparsified(folder).items():
         tuned = points_of(measured)
@@ -136,7 +151,7 @@ def _(folder: Path) -> Finding:
 
 @_claim("retrofit-promise-is-kept")
 def _(folder: Path) -> Finding:
-    """Heads whose mean recall on other text is below the target, less the share that may be, in points."""
+    """Return the share of heads whose mean recall on other text misses the target, minus the allowed share, in points."""
     tuned, effects = read_sparsified(folder), []
     promised = 100 * (1 - configuration(folder)["retrofit"]["confidence"])
     for target, measured in tuned.items():

@@ -1,4 +1,4 @@
-"""All runs side by side: a row per claim, a column per run."""
+"""Ledgers of all runs, for side-by-side comparison."""
 
 from pathlib import Path
 
@@ -6,24 +6,24 @@ import pandas as pd
 
 from replication.claims.finding import UNTESTED
 
-#: What the run of the papers' own tables is called.
+#: Name of the run with the papers' own tables.
 PAPERS = "papers"
 
 
 def ledgers(root: Path, profile: str) -> dict[str, pd.DataFrame]:
-    """The ledger of a profile's results, and those of ``reported``, the papers' own numbers last.
+    """Return the ledgers of a profile's results and of all stored runs, by name, the papers' own last.
 
-    Results stand in for a stored run of the same profile.
+    The profile's results, if there are any, replace the stored run of the same name.
     """
-    own = root / "results" / profile / "claims.csv"
+    current = root / "results" / profile / "claims.csv"
     reported = {path.parent.name: path for path in sorted((root / "reported").glob("*/claims.csv"))}
-    paths = {profile: own} if own.exists() else {}
+    paths = {profile: current} if current.exists() else {}
     paths |= {name: reported[name] for name in sorted(reported, key=PAPERS.__eq__) if name not in paths}
     return {name: pd.read_csv(path, keep_default_na=False) for name, path in paths.items()}
 
 
 def known(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
-    """A run's ledger in the order of the claims; those that it does not know, as an old run may not, are untested."""
+    """Return a run's ledger in the order of the claims; claims newer than the run are untested."""
     table = run.set_index("id").reindex(claims["id"]).reset_index()
     return table.fillna(
         {"verdict": UNTESTED, "interval": ""}
@@ -32,9 +32,9 @@ def known(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
 
 
 def counts(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return how many claims of each run have which verdict; those on generated data have a column of their own."""
-    found = {}
+    """Return the number of claims per run and verdict; claims on generated data are counted in a separate column."""
+    numbers = {}
     for name, run in runs.items():
         generated = (run["data"] == "generated") & (run["verdict"] != UNTESTED)
-        found[name] = run.loc[~generated, "verdict"].value_counts().to_dict() | {"demonstration": generated.sum()}
-    return pd.DataFrame(found).fillna(0).astype(int).T
+        numbers[name] = run.loc[~generated, "verdict"].value_counts().to_dict() | {"demonstration": generated.sum()}
+    return pd.DataFrame(numbers).fillna(0).astype(int).T

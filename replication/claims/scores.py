@@ -1,14 +1,14 @@
-"""Effects with 95 % intervals: one method for seeds, for trained models, and for sentences or sequences within them.
+"""Effects with 95 % intervals, by one method for seeds, trained models, and sentences or sequences within them.
 
-Scores are arrays whose first axis is ``1 + R``: the score itself, then the score of each of R resamples of the units (sentences
-or sequences). R = 0 where no score of single units was kept. Scores on the same units share their resamples, so differences are
-paired. The last axis is the *draws*: seeds of one trained model, trained models, or repeats of a timing. A draw that has
-several seeds of its own is their mean.
+The first axis of a score array is ``1 + R``: the score itself, then the scores of R resamples of the units (sentences or
+sequences). R = 0 if no scores of single units were stored. Scores on the same units share their resamples, so differences are
+paired. The last axis contains the *draws*: seeds of one trained model, trained models, or repeats of a timing. A draw with
+several seeds is represented by their mean.
 
-The interval has two parts. The draws' sample variance over their number is what another set of draws would change. The units'
-bootstrap variance, less the share of it that the draws' variance already contains on average, is what other units would
-change. The critical value lies between Student's for the draws and Student's for the units (:func:`critical_value`). Draws that
-agree by chance give a narrow interval, others a wide one: 95 % of the intervals contain the true mean, over both.
+The interval has two parts. The draws' sample variance, divided by their number, is the effect of drawing again. The units'
+bootstrap variance, minus the share that the draws' variance already contains on average, is the effect of other units. The
+critical value lies between Student's for the draws and Student's for the units (:func:`critical_value`). Draws that agree by
+chance give a narrow interval, others a wide one. On average over both, 95 % of the intervals contain the true mean.
 """
 
 from dataclasses import replace
@@ -22,14 +22,14 @@ from replication.claims.finding import UNKNOWN, Effect
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
-#: Between a weighted mean of critical values (1) and of their logarithms (0).
+#: Exponent of the power mean of critical values: 1 is the arithmetic mean, 0 the geometric one.
 EXPONENT = 2 / 3
-#: What an interval says something about, by what differs between its draws.
+#: Population that an interval refers to, by the kind of its draws.
 POPULATIONS = {"student seed": "this model", "model": "such models", "repeat": "this machine", "head": "this model"}
 
 
 class Units(NamedTuple):
-    """What is resampled within a draw: how many, and of which kind.
+    """Units that are resampled within a draw: their number and kind.
 
     >>> str(Units(200, "sentences"))
     '200 sentences'
@@ -44,21 +44,21 @@ class Units(NamedTuple):
 
 @cache
 def resampling(units: int) -> np.ndarray:
-    """Return how often each unit counts, ``[1 + R, units]``: once, then as often as it was drawn with replacement."""
+    """Return the units' weights ``[1 + R, units]``: ones, then the counts of R draws with replacement."""
     drawn = np.random.default_rng(0).multinomial(units, np.full(units, 1 / units), size=RESAMPLES)
     return np.vstack([np.ones(units), drawn])
 
 
 def means(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the units' sum over their count, ``[1 + R, ...]``, from each unit's sum and count, ``[units, ...]``."""
+    """Return the mean ``[1 + R, ...]`` from each unit's sum and count, ``[units, ...]``."""
     weights = resampling(len(sums))
     return (weights @ sums) / (weights @ counts)
 
 
 def known_mean(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return the mean along an axis over values that are numbers; NaN where none is.
+    """Return the mean of the finite values along an axis; NaN if there are none.
 
-    A resample's front may not reach a sparsity that the front itself does.
+    A resample's front may not reach all sparsities that the front itself reaches.
     """
     known = np.isfinite(values)
     counts = known.sum(axis=axis)
@@ -71,7 +71,15 @@ def bleu(counts: np.ndarray) -> np.ndarray:
 
 
 class Variances(NamedTuple):
-    """Variances of a mean over draws, each ``[...]``, and their degrees of freedom."""
+    """Variances of a mean over draws, and their degrees of freedom.
+
+    Attributes
+    ----------
+    of_draws, of_units : array ``[...]``
+        The two parts of the variance.
+    draws, units : int
+        Degrees of freedom of each part.
+    """
 
     of_draws: np.ndarray
     of_units: np.ndarray
@@ -80,6 +88,7 @@ class Variances(NamedTuple):
 
     @property
     def total(self) -> np.ndarray:
+        """Sum of both parts."""
         return self.of_draws + self.of_units
 
 
@@ -91,7 +100,7 @@ def variances(values: np.ndarray, units: Units | None = None) -> Variances:
     values : array ``[1 + R, K, ...]``
         Scores of K >= 2 draws.
     units : Units, optional
-        What the R resamples are of.
+        Units of the R resamples.
     """
     scores, resamples = values[0], values[1:]
     draws = len(scores)
@@ -100,13 +109,13 @@ def variances(values: np.ndarray, units: Units | None = None) -> Variances:
     if len(resamples):
         over_draws = known_mean(resamples, axis=1)
         within = np.nanvar(resamples - over_draws[:, None], axis=0, ddof=1).sum(axis=0) / (draws - 1)
-        # The draws' variance contains what each draw's own units add to it, which resampling them adds once more.
+        # The draws' variance already contains the variance of each draw's units, so that share is subtracted.
         of_units = np.maximum(np.nanvar(over_draws, axis=0, ddof=1) - within / draws, 0)
     return Variances(of_draws, of_units, draws - 1, units.count - 1 if units else 0)
 
 
 def critical_value(found: Variances, of_draws: float, of_units: float) -> np.ndarray:
-    """Return the power mean of two critical values, weighted by the variances that they belong to.
+    """Return the power mean of two critical values, weighted by their variances.
 
     Cochran and Cox (1950) weight the values themselves, which covers up to 98.1 % with two draws. Satterthwaite's degrees of
     freedom cover as little as 91 % there. With the exponent :data:`EXPONENT`, intervals cover 93.5 to 97.6 % for 2 to 8 draws
@@ -118,9 +127,9 @@ def critical_value(found: Variances, of_draws: float, of_units: float) -> np.nda
 
 
 def interval(values: np.ndarray, units: Units | None = None, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the interval of the mean over draws, ``[1 + R, K]``; :data:`~replication.claims.finding.UNKNOWN` of one draw.
+    """Return the interval of the mean over draws ``[1 + R, K]``.
 
-    Resampling the units of a single draw would say nothing about the next one.
+    A single draw gives :data:`~replication.claims.finding.UNKNOWN`, because its units do not show how other draws differ.
     """
     if values.shape[1] < 2:
         return UNKNOWN
@@ -132,16 +141,16 @@ def interval(values: np.ndarray, units: Units | None = None, confidence: float =
 
 
 def student(freedom: int, confidence: float) -> float:
-    """Return Student's two-sided critical value; 1, which weighs nothing, without a degree of freedom."""
+    """Return Student's two-sided critical value, or 1 without degrees of freedom, where its weight is zero."""
     if freedom < 1:
         return 1.0
-    from scipy.special import stdtrit  # imported late: most readers of a ledger do not need scipy
+    from scipy.special import stdtrit  # imported late, because reading a ledger rarely needs scipy
 
     return float(stdtrit(freedom, (1 + confidence) / 2))
 
 
 def population(draws: int, over: str, units: Units | None = None) -> str:
-    """Say what an interval is about and what it varies over: ``such models: 3 models x 200 sentences``."""
+    """Describe the population of an interval and what it varies over: ``such models: 3 models x 200 sentences``."""
     counted = f"{draws} {over}{'s' if draws > 1 else ''}"
     return f"{POPULATIONS[over]}: {counted}" + (f" x {units}" if units else "")
 
@@ -160,20 +169,24 @@ def effect(
     Parameters
     ----------
     what : str
-        What is compared.
+        Name of the comparison.
+    values : array ``[1 + R, K]``
+        Scores of K draws.
     over : str
-        What differs between draws, a key of :data:`POPULATIONS`.
+        Kind of the draws, a key of :data:`POPULATIONS`.
     units : Units, optional
-        What the R resamples are of.
+        Units of the R resamples.
     where : str
-        Sparsities at which it was compared, in words.
+        Compared sparsities, in words.
+    confidence : float
+        Level of the interval.
     """
     n = population(values.shape[1], over, units)
     return Effect(what, float(values[0].mean()), interval(values, units, confidence), n, where, values.shape[1])
 
 
 def over_units(what: str, values: np.ndarray, units: Units) -> Effect:
-    """Return a score ``[1 + R]`` that no seed changes, on one model, with an interval over its units alone."""
+    """Return the effect of one model's score ``[1 + R]`` that no seed changes, with an interval over units alone."""
     half = student(units.count - 1, CONFIDENCE) * float(np.nanstd(values[1:], ddof=1))
     value = float(values[0])
     return Effect(what, value, (value - half, value + half), f"this model: {units}")
@@ -185,16 +198,16 @@ def plain(what: str, value: float, n: str) -> Effect:
 
 
 def correlation(what: str, values, over: str = "student seed") -> Effect:
-    """Return the mean of one correlation per draw; its interval ends at 1 and -1."""
-    found = over_seeds(what, values, over)
-    low, high = found.interval
-    return replace(found, interval=(max(low, -1.0), min(high, 1.0)) if np.isfinite(low) else UNKNOWN)
+    """Return the mean of one correlation per draw, with its interval clipped to -1 and 1."""
+    unclipped = over_seeds(what, values, over)
+    low, high = unclipped.interval
+    return replace(unclipped, interval=(max(low, -1.0), min(high, 1.0)) if np.isfinite(low) else UNKNOWN)
 
 
 def counted(what: str, found: int, among: int, of: str, less: float = 0.0) -> Effect:
-    """Return a share in per cent, less so many points, with Wilson's interval, as if each item were drawn independently.
+    """Return a share in percent, minus ``less`` points, with Wilson's interval for independent items.
 
-    A share of 0 or 1 has no sample variance, so :func:`effect` cannot serve.
+    :func:`effect` cannot be used here, because shares of 0 or 1 have no sample variance.
     """
     from scipy.stats import binomtest  # imported late, as above
 

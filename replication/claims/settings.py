@@ -1,10 +1,10 @@
-"""Settings of predictors: which ones are the papers', and in which direction each makes a graph sparser."""
+"""Predictor settings: the papers' variants, and the direction in which each argument makes a graph sparser."""
 
 import pandas as pd
 
 from replication.settings import arguments_of
 
-#: The direction in which each argument makes a graph sparser, and where it ends.
+#: Direction in which each argument makes a graph sparser, and its limit.
 DIRECTIONS = {
     "threshold": ("below", 0.0),
     "bins": ("above", None),
@@ -18,15 +18,15 @@ DIRECTIONS = {
 
 
 def of_points(points: pd.DataFrame) -> pd.DataFrame:
-    """Return the settings of points as columns, with their index; NaN where a method has no such argument."""
+    """Return the settings of points as columns, with the same index; NaN if a method lacks the argument."""
     return pd.DataFrame([arguments_of(setting) for setting in points["setting"]], index=points.index, dtype=object)
 
 
 def papers_own(points: pd.DataFrame) -> pd.DataFrame:
-    """Return points of variants that the papers compare: Reformer with one hashing round, k-means with k = 1 or 2.
+    """Return the points of the variants that the papers compare: Reformer with one hashing round, k-means with k = 1 or 2.
 
-    The paper describes one bucket for each token and states no number of rounds; its code has four as an option. It states no
-    k either; its scripts compare 1 and 2.
+    The paper describes one bucket per token and no number of rounds, and its code has four rounds as an option. The paper
+    states no k, and its scripts compare 1 and 2.
     """
     settings = of_points(points)
     kept = pd.Series(True, index=points.index)
@@ -37,7 +37,7 @@ def papers_own(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def single(points: pd.DataFrame) -> pd.DataFrame:
-    """Return points that assign each token to one bucket: one centroid, and one hashing round."""
+    """Return the points whose methods assign each token to one bucket: one centroid, or one hashing round."""
     settings = of_points(points)
     kept = pd.Series(True, index=points.index)
     for argument in {"top_k", "rounds"} & set(settings):
@@ -46,7 +46,7 @@ def single(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def described(points: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
-    """Return by method the values of each argument, in rising order."""
+    """Return the values of each method's arguments, in increasing order."""
     settings = of_points(points)
     return {
         method: {name: sorted(set(rows[name].dropna())) for name in rows if rows[name].notna().any()}
@@ -55,7 +55,7 @@ def described(points: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
 
 
 def sparser(settings: dict[str, list[float]]) -> str:
-    """Say which settings would give a sparser graph than these: ``bins above 64, smaller windows``.
+    """Describe settings that give a sparser graph than these: ``bins above 64, smaller windows``.
 
     >>> sparser({"buckets": [2, 64], "rounds": [1]})
     'buckets above 64, smaller windows'

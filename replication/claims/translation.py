@@ -1,4 +1,4 @@
-"""What the Sparsefinder paper claims about machine translation (section 5); a test gets the folder of all language pairs.
+"""Sparsefinder's claims about machine translation (section 5); tests get the folder of all language pairs.
 
 A claim holds if it holds for every language pair.
 """
@@ -29,9 +29,9 @@ from replication.results import POINT, over_heads, read_replaced, read_sweep
 from replication.settings import labelled
 
 SPARSEFINDER = [DISTANCE, KMEANS]
-#: "Lower levels of sparsity": at most this much.
+#: Upper limit of the paper's "lower levels of sparsity".
 LOW_SPARSITY = 0.5
-#: A point below so much of the full model's BLEU is of a model that no longer translates.
+#: Share of the full model's BLEU below which a model no longer translates.
 STILL_TRANSLATES = 0.5
 
 TESTS: dict[str, Test] = {}
@@ -39,18 +39,18 @@ _claim = in_every(TESTS, "*-*")
 
 
 def _points(folder: Path) -> tuple[pd.DataFrame, np.ndarray, Units | None]:
-    """Return a translator's rows under replaced graphs, their BLEU ``[1 + R, rows]``, and what is resampled."""
+    """Return a translator's rows under replaced graphs, their BLEU ``[1 + R, rows]``, and the resampled units."""
     table = read_replaced(folder)
     paths = sorted((folder / "replaced").glob("sentences_seed*.parquet"))
     if not paths:
         return table, table["bleu"].to_numpy()[None], None
     counts = labelled(pd.concat([read_table(path) for path in paths])).set_index([*POINT, "sentence"]).sort_index()
-    found = [bleu(counts.loc[tuple(row), COUNTS].to_numpy()) for row in table[POINT].itertuples(index=False)]
-    return table, np.stack(found, axis=1), Units(counts.index.get_level_values("sentence").nunique(), "sentences")
+    scores = [bleu(counts.loc[tuple(row), COUNTS].to_numpy()) for row in table[POINT].itertuples(index=False)]
+    return table, np.stack(scores, axis=1), Units(counts.index.get_level_values("sentence").nunique(), "sentences")
 
 
 def bleu_curves(folder: Path) -> tuple[Curves, dict[int, np.ndarray]]:
-    """Return curves of BLEU without points that no longer translate, and the full model's BLEU ``[1 + R]`` by seed."""
+    """Return the BLEU curves, without points that no longer translate, and the full model's BLEU ``[1 + R]`` by seed."""
     table, scores, units = _points(folder)
     full = {row.seed: scores[:, place] for place, row in enumerate(table.itertuples()) if row.method == "full"}
     least = STILL_TRANSLATES * table["seed"].map({seed: score[0] for seed, score in full.items()})
@@ -91,9 +91,9 @@ _claim("mt-routing-discards-queries")(routing_discards)
 
 
 def _pairs_alike(folder: Path, band: Band) -> Finding:
-    """Return the rank correlation, between two language pairs, of the methods' mean recall at equal sparsities.
+    """Return the rank correlation between two language pairs of the methods' mean recall at equal sparsities.
 
-    Within each pair, methods are compared at the sparsities of the band that all of them reach.
+    Within each pair, methods are compared at those sparsities of the band that all methods reach.
     """
     pairs = sorted(path for path in folder.glob("*-*") if (path / "sweep").is_dir())
     if len(pairs) < 2:
@@ -110,10 +110,10 @@ def _pairs_alike(folder: Path, band: Band) -> Finding:
     shared = sorted(set(means[0]) & set(means[1]))
     if len(shared) < 3:
         return Finding([], missing=["three methods of both pairs"])
-    of_seeds = zip(*(np.stack([found[name] for name in shared], axis=1) for found in means), strict=False)
-    correlations = [pd.Series(one).corr(pd.Series(other), method="spearman") for one, other in of_seeds]
-    found = correlation(f"rank correlation of {len(shared)} methods' recall", correlations)
-    return Finding([replace(found, where=f"sparsity {' and '.join(ranges)}")])
+    of_seeds = zip(*(np.stack([mean[name] for name in shared], axis=1) for mean in means), strict=False)
+    correlations = [pd.Series(first).corr(pd.Series(second), method="spearman") for first, second in of_seeds]
+    mean = correlation(f"rank correlation of {len(shared)} methods' recall", correlations)
+    return Finding([replace(mean, where=f"sparsity {' and '.join(ranges)}")])
 
 
 registering(TESTS)("mt-pairs-alike")(_pairs_alike)
@@ -121,9 +121,9 @@ registering(TESTS)("mt-pairs-alike")(_pairs_alike)
 
 @_claim("mt-reformer-recall-and-sparsity")
 def _(folder: Path) -> Finding:
-    """With the same numbers of buckets and no window, Reformer covers more edges, and is less sparse, than the others.
+    """Compare Reformer's recall and sparsity to the others, with equal numbers of buckets and no window.
 
-    Quantization is left out: it unites four dimensions' buckets, which alone makes it dense.
+    Quantization is left out, because it merges the buckets of four dimensions, which makes it dense anyway.
     """
     rivals = [KMEANS, ROUTING]
     points = single(over_heads(read_sweep(folder)).query("window == 0"))
@@ -155,7 +155,7 @@ def _(folder: Path, band: Band) -> Finding:
 
 @_claim("mt-bleu-low-sparsity-close-to-full")
 def _(folder: Path) -> Finding:
-    """Of each method, the point of low sparsity that loses least."""
+    """Compare each method's best point of low sparsity to the full model."""
     table, scores, units = _points(folder)
     effects, without = [], []
     for method in table["method"].unique():
@@ -176,9 +176,9 @@ def _(folder: Path) -> Finding:
 
 @_claim("mt-bleu-on-par-at-gold-sparsity")
 def _(folder: Path, band: Band) -> Finding:
-    """BLEU that distance and k-means lose on their fronts, in the mean over sparsities close to the entmax graph's own."""
+    """Return the BLEU that distance and k-means lose, averaged over sparsities close to the gold sparsity."""
     compared, full = bleu_curves(folder)
-    whole = np.stack(list(full.values()), axis=1)
+    full_bleu = np.stack(list(full.values()), axis=1)
     found = Finding([])
     for method in SPARSEFINDER:
         if method not in compared.fronts:
@@ -191,7 +191,7 @@ def _(folder: Path, band: Band) -> Finding:
                 f"{method} reaches a sparsity of {reach:.3f}, below the gold graph's {compared.gold:.3f}"
             )
             continue
-        lost = whole - known_mean(compared.fronts[method][..., inside], axis=-1)
+        lost = full_bleu - known_mean(compared.fronts[method][..., inside], axis=-1)
         where = f"sparsity {GRID[inside][0]:.3f}-{GRID[inside][-1]:.3f}"
         found.effects.append(effect(f"{method}, BLEU lost", lost, "student seed", compared.units, where=where))
     return found
@@ -199,7 +199,7 @@ def _(folder: Path, band: Band) -> Finding:
 
 @_claim("mt-recall-and-bleu-agree")
 def _(folder: Path) -> Finding:
-    """In the sparser half of all points, by rank."""
+    """Rank-correlate recall and BLEU over the sparser half of all points."""
     points = read_replaced(folder).query("method not in ['full', 'gold graph']")
     sparse = points[points["sparsity"] >= points["sparsity"].median()]
     ranks = sparse.groupby("seed")[["recall", "bleu"]].rank()
@@ -211,19 +211,19 @@ def _(folder: Path) -> Finding:
 
 @_claim("mt-sparse-consistency")
 def _(folder: Path) -> Finding:
-    found = read_replaced(folder).pivot_table(index="seed", columns="method", values="bleu")
-    gap = (found["gold graph"] - found["full"]).abs()
+    scores = read_replaced(folder).pivot_table(index="seed", columns="method", values="bleu")
+    gap = (scores["gold graph"] - scores["full"]).abs()
     return Finding([plain("gold graph - full", gap.max(), f"{len(gap)} evaluations")])
 
 
 @_claim("mt-kmeans-groups-more-pairs")
 def _(folder: Path) -> Finding:
-    """The share of the pairs that k-means predicts that are gold edges; the others get weight zero (Proposition 1)."""
+    """Return the share of gold edges among k-means' predicted pairs; the other pairs get weight zero (Proposition 1)."""
     points = single(over_heads(read_sweep(folder)).query("method == @KMEANS"))
     return Finding([over_seeds("gold edges among predicted pairs", 100 * points.groupby("seed")["precision"].mean())])
 
 
-#: BLEU of the full entmax transformer on IWSLT17.
+#: The paper's BLEU for the full entmax transformer on IWSLT17.
 PRINTED = {"en-de": 34.47, "en-fr": 42.65}
 
 

@@ -1,1 +1,1 @@
-"""Attention graphs on disk, what is learned from them, and how well grids of predictors recover them."""
+"""Attention graphs on disk, students trained on them, and their recall by predictor grids."""

@@ -1,4 +1,4 @@
-"""What heads and clusters stand for: coreference (Fig. 5) and parts of speech (Fig. 6), measured over a whole corpus."""
+"""Interpretation of heads and clusters over a corpus: coreference (Fig. 5) and parts of speech (Fig. 6)."""
 
 import numpy as np
 import pandas as pd
@@ -12,31 +12,39 @@ from sparselib.projections import Projection
 
 
 def mentions(chains: Tensor) -> Tensor:
-    """Number the mentions in each row of ``chains [..., n]``: maximal runs of one chain; -1 outside every chain."""
+    """Number the mentions in each row of ``chains [..., n]``.
+
+    A mention is a maximal run of tokens of one chain. Tokens outside every chain get -1.
+    """
     starts = torch.ones_like(chains, dtype=torch.bool)
     starts[..., 1:] = chains[..., 1:] != chains[..., :-1]
     return starts.cumsum(-1).masked_fill(chains < 0, -1)
 
 
 def coreferent_pairs(chains: Tensor) -> Tensor:
-    """``Bool[..., n, n]``: both tokens lie in the same chain, but in different mentions of it."""
+    """Return ``Bool[..., n, n]``, True where two tokens lie in different mentions of the same chain."""
     number = mentions(chains)
     same_chain = (chains[..., :, None] == chains[..., None, :]) & (chains[..., :, None] >= 0)
     return same_chain & (number[..., :, None] != number[..., None, :])
 
 
 def coreference_by_head(graphs: LayerGraphs, chains: Tensor, batch_size: int = 8) -> pd.DataFrame:
-    """How much of its attention each head of a layer gives to coreferent tokens.
+    """Measure how much attention each head of a layer gives to coreferent tokens.
 
     Parameters
     ----------
+    graphs : LayerGraphs
+        Graphs of the layer.
     chains : integer Tensor ``[N, n]``
-        Of the whole split; the graphs know which of its sequences they hold.
+        Chain numbers of the whole split, indexed by ``graphs.sequence``.
+    batch_size : int, default 8
+        Sequences per batch.
 
     Returns
     -------
-    A row per head: ``mass``, the mean attention from a token to other mentions of its chain, over tokens that have any;
-    ``chance``, what uniform attention would give; ``tokens``, how many such tokens there are.
+    DataFrame
+        A row per head: ``mass``, the mean attention from a token to other mentions of its chain, over tokens that have any;
+        ``chance``, the same mean for uniform attention; ``tokens``, the number of such tokens.
     """
     mass, chance, tokens = torch.zeros(graphs.heads, dtype=torch.float64), 0.0, 0
     for batch in graphs.batches(batch_size):
@@ -59,11 +67,27 @@ def tags_over_clusters(
     tag_names: list[str],
     batch_size: int = 8,
 ) -> pd.DataFrame:
-    """Share of each tag's tokens that fall in each cluster (top 1), for queries and keys, of every head of a layer.
+    """Count the tokens of each tag in each cluster (top 1), for queries and keys of every head of a layer.
+
+    Parameters
+    ----------
+    graphs : LayerGraphs
+        Graphs of the layer.
+    projection : Projection
+        Projection of the layer.
+    centroids : Tensor ``[H, C, R]``
+        Centroids of the clusters.
+    tags : integer Tensor ``[N, n]``
+        Tag numbers of the whole split; -1 for no tag.
+    tag_names : list of str
+        Names of the tags, by number.
+    batch_size : int, default 8
+        Sequences per batch.
 
     Returns
     -------
-    A row per head, side (``query``, ``key``), tag and cluster: ``count`` and ``share`` (of that tag's tokens).
+    DataFrame
+        A row per head, side (``query``, ``key``), tag and cluster: ``count``, and ``share`` of the tag's tokens.
     """
     clustering = Clustering(centroids)
     heads, clusters = centroids.shape[:2]
@@ -84,7 +108,10 @@ def tags_over_clusters(
 
 
 def tag_information(table: pd.DataFrame) -> pd.Series:
-    """Mutual information (bits) of tag and cluster, a value per layer, head and side of :func:`tags_over_clusters`' tables."""
+    """Return the mutual information of tag and cluster in bits, per layer, head and side.
+
+    ``table`` concatenates tables of :func:`tags_over_clusters`, with a ``layer`` column.
+    """
 
     def information(counts: pd.DataFrame) -> float:
         joint = counts.pivot_table(index="tag", columns="cluster", values="count", aggfunc="sum").to_numpy()

@@ -1,4 +1,4 @@
-"""Centroids of one layer, for every number of clusters that a grid asks for: k-means' and the Routing Transformer's."""
+"""Centroids of one layer, by k-means and as in the Routing Transformer, for every cluster count of a grid."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,7 +14,7 @@ from sparselib.predictors import PREDICTORS, Clustering, fit_centroids, fit_rout
 from sparselib.projections import Batch, Projection
 
 KIND = "centroids"
-#: Sequences that are read at a time.
+#: Sequences read at a time.
 BATCH_SIZE = 16
 FITS = {"Clustering": fit_centroids, "Routing": fit_routing_centroids}
 
@@ -22,7 +22,13 @@ FITS = {"Clustering": fit_centroids, "Routing": fit_routing_centroids}
 def fit_layer(
     graphs: LayerGraphs, projection: Projection, methods: dict[str, dict], points: int, seed: int
 ) -> dict[str, Tensor]:
-    """Fit on the union of projected queries and keys (section 4.5): ``{"kmeans-8": [H, 8, R], "routing-8": ...}``."""
+    """Fit centroids to the union of projected queries and keys (section 4.5).
+
+    Returns
+    -------
+    dict of Tensor
+        ``{"kmeans-8": [H, 8, R], "routing-8": ...}``.
+    """
     sample = sample_points(graphs.batches(BATCH_SIZE), projection, points, seed)
     return {
         f"{PREDICTORS[predictor].needs.centroids}-{count}": fit(sample, count, seed)
@@ -34,7 +40,13 @@ def fit_layer(
 def fit_block_layer(
     graphs: LayerGraphs, projection: Projection, chunks: Chunks, clusters: list[int], points: int, seed: int
 ) -> dict[str, Tensor]:
-    """k-means on the union of the query and key chunks (section 6.1): ``{"kmeans-8": [H, 8, R], ...}``, R that of chunks."""
+    """Fit k-means centroids to the union of query and key chunks (section 6.1).
+
+    Returns
+    -------
+    dict of Tensor
+        ``{"kmeans-8": [H, 8, R], ...}``, where R is the size of a chunk vector.
+    """
     sample = sample_points(graphs.batches(BATCH_SIZE), projection, points, seed, chunks)
     return {f"{Clustering.needs.centroids}-{count}": fit_centroids(sample, count, seed) for count in clusters}
 
@@ -42,7 +54,7 @@ def fit_block_layer(
 def sample_points(
     batches: Iterable[Batch], projection: Projection, points: int, seed: int, chunks: Chunks = TOKENS
 ) -> Tensor:
-    """Projected queries and keys of real chunks, at most ``points`` per head, drawn uniformly: ``[H, N, R]``."""
+    """Draw at most ``points`` projected queries and keys per head, uniformly from the real chunks: ``[H, N, R]``."""
     parts = []
     for batch in batches:
         real = torch.arange(chunks.count(batch.q.shape[2])) < chunks.count(batch.lengths)[:, None]
@@ -54,8 +66,10 @@ def sample_points(
 
 
 def save(path: str | Path, centroids: dict[str, Tensor], **header: object) -> None:
+    """Write centroids and further header fields to a file."""
     write_tensors(path, centroids, kind=KIND, **header)
 
 
 def load(path: str | Path) -> dict[str, Tensor]:
+    """Read the centroids of a file."""
     return read_tensors(path, kind=KIND)

@@ -1,8 +1,8 @@
-"""Counting edges for every window (and every distance threshold) in one pass over a predicted graph.
+"""Edge counts for every window (and every distance threshold) in one pass over a predicted graph.
 
-A window of width w covers the pairs whose offset j - i needs at most w. So each pair is given the smallest window of the
-grid that covers it, once; what a predictor covers on top of every window then follows from one histogram of the pairs
-that it leaves out. Graphs are bits, 64 keys a word, since a sweep is bound by how many bytes it reads.
+A window of width w covers the pairs whose offset j - i needs at most w. Each pair is therefore assigned, once, the smallest
+window of the grid that covers it. One histogram over the pairs outside the predicted graph then gives the count for every
+window. Graphs are stored as bits, 64 keys per word, because memory traffic limits the speed of a sweep.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ WORD = 64
 
 @dataclass(frozen=True)
 class Counts:
-    """Per member of the grid, sentence, head and window ``[M, B, H, W]``."""
+    """Counts per grid member, sentence, head and window, ``[M, B, H, W]``."""
 
     predicted: np.ndarray
     hits: np.ndarray
@@ -29,13 +29,21 @@ class Counts:
 
 
 class Counter:
-    """Compares predicted graphs of one batch with its gold graph, under every window and fixed global tokens.
+    """Comparison of predicted graphs with the gold graph of one batch, for every window and fixed global tokens.
 
     Parameters
     ----------
     batch : Batch
-    windows : increasing widths, ``sparselib.masks.sliding_window``'s; 0 is no window
-    global_tokens : ``"none"``, ``"first"`` or ``"first_last"``
+        Queries and keys that determine the gold graph.
+    windows : list of int
+        Increasing widths, as in ``sparselib.masks.sliding_window``; 0 is no window.
+    global_tokens : str
+        ``"none"``, ``"first"`` or ``"first_last"``.
+
+    Raises
+    ------
+    ValueError
+        If ``windows`` are not distinct, non-negative and increasing.
     """
 
     def __init__(self, batch: Batch, windows: list[int], global_tokens: str):
@@ -54,7 +62,7 @@ class Counter:
         self._visible = visible
         positions = torch.arange(length)
         needed = _width_needed(positions[None, :] - positions[:, None]).numpy()
-        # Index of the smallest window that covers a pair; len(windows) if none does.
+        # Each entry indexes the smallest window that covers the pair; it is len(windows) if none does.
         self._window_of_pair = np.searchsorted(self.windows, needed).astype(np.int16)
         outside = torch.from_numpy(self._window_of_pair)
         self._window_bits = pack(torch.stack([outside <= w for w in range(len(windows))]))
@@ -65,7 +73,7 @@ class Counter:
         self._global_bits = pack(self._by_position)
 
     def count(self, bits: np.ndarray) -> Counts:
-        """Count one predicted graph, as :func:`pack` or :func:`bucket_bits` make it: words ``[B, H, Q, words]``."""
+        """Count one predicted graph, given as words ``[B, H, Q, words]`` of :func:`pack` or :func:`bucket_bits`."""
         covered = (bits | self._global_bits) & self._visible_bits
         left_out = (~covered) & self._visible_bits
         size = np.bitwise_count(covered).sum((-1, -2))
@@ -73,7 +81,7 @@ class Counter:
         predicted = size[None] + added  # [W, B, H]
         edge_words = covered.reshape(-1, covered.shape[-1])[self._edge_row, self._edge_key // WORD]
         is_hit = (edge_words >> (self._edge_key % WORD).astype(np.uint64)) & np.uint64(1) == 1
-        needed = np.where(is_hit, 0, self._edge_window + 1)  # 0: needs no window at all
+        needed = np.where(is_hit, 0, self._edge_window + 1)  # 0: covered without a window
         row_needs = np.maximum.reduceat(needed, self._row_starts)
         empty = self.rows_per_sentence[:, None] - covered.any(-1).sum(-1)  # real rows without any key, [B, H]
         return Counts(
@@ -84,10 +92,10 @@ class Counter:
         )
 
     def count_thresholds(self, q: Tensor, k: Tensor, limits: list[float]) -> Counts:
-        """Count the graphs ``|q_i - k_j|^2 <= limit`` of all (increasing) limits at once, from a 2-D histogram."""
+        """Count the graphs ``|q_i - k_j|^2 <= limit`` of all (increasing) limits at once, using a 2-D histogram."""
         sentences, heads, length = self.shape
         levels, widths = len(limits) + 1, len(self.windows) + 1
-        # Level of a pair: the index of the smallest limit that covers it. Global tokens are covered by all.
+        # The level of a pair is the index of the smallest limit that covers it. Every limit covers global tokens.
         level = torch.bucketize(squared_distances(q, k), torch.tensor(limits), out_int32=True)
         level.masked_fill_(self._by_position, 0)
         cell = level.mul_(widths).add_(torch.from_numpy(self._window_of_pair))
@@ -109,33 +117,43 @@ class Counter:
         return Counts(*(np.moveaxis(x, 2, 0) for x in (*covers, exact, empty)))
 
     def _cumulate(self, rows: np.ndarray, needed: np.ndarray) -> np.ndarray:
-        """How many of the items need at most each window, by sentence and head: ``[B, H, W]``."""
+        """Count, per sentence and head, the items that need at most each window: ``[B, H, W]``."""
         sentences, heads, length = self.shape
         values = len(self.windows) + 2  # no window, each window, none suffices
         table = np.bincount(rows // length * values + needed, minlength=sentences * heads * values)
         return table.reshape(sentences, heads, values).cumsum(-1)[..., 1:-1]
 
     def _exact_rows_by_level(self, level: np.ndarray, window: np.ndarray, levels: int) -> np.ndarray:
-        """Rows all of whose edges lie within a limit or a window: ``[B, H, M, W]``."""
+        """Count the rows whose edges all lie within the limit or the window: ``[B, H, M, W]``."""
         rows = np.prod(self.shape)
         needs = torch.zeros(int(rows) * levels, dtype=torch.int64)
         index = torch.from_numpy(self._edge_row * levels + level)
         needs.scatter_reduce_(0, index, torch.from_numpy(window.astype(np.int64)) + 1, "amax")
         needs = needs.view(-1, levels)[torch.from_numpy(self._row_of_start)]
-        beyond = needs.flip(1).cummax(1).values.flip(1)[:, 1:].numpy()  # by edges beyond the limit
+        beyond = needs.flip(1).cummax(1).values.flip(1)[:, 1:].numpy()  # window needed by the edges beyond each limit
         return np.stack([self._cumulate(self._row_of_start, needed) for needed in beyond.T], axis=2)
 
     def _empty_rows_by_level(self, level: Tensor, widths: int, levels: int) -> np.ndarray:
-        """Real rows without any key within each limit, ``[B, H, M]``."""
-        nearest = (level // widths).amin(-1)  # padding has the level ``levels``
+        """Count the real rows without any key within each limit: ``[B, H, M]``."""
+        nearest = (level // widths).amin(-1)  # padding has level `levels`
         within = torch.stack([(nearest <= m).sum(-1) for m in range(levels - 1)], dim=-1)
         return self.rows_per_sentence[:, None, None] - within.numpy()
 
 
 def bucket_bits(query_buckets: Tensor, key_buckets: Tensor) -> np.ndarray:
-    """The graph of Eq. 6 in bits, without a [Q, K] matrix: each query's row is the union of its buckets' key sets.
+    """Return the graph of Eq. 6 as bits, without building a [Q, K] matrix.
 
-    ``Bool[B, H, Q, C]``, ``Bool[B, H, K, C]`` -> words ``[B, H, Q, ceil(K / 64)]``.
+    Each query's row is the union of its buckets' key sets.
+
+    Parameters
+    ----------
+    query_buckets, key_buckets : Bool Tensor ``[B, H, Q, C]``, ``[B, H, K, C]``
+        Buckets of each query and key.
+
+    Returns
+    -------
+    ndarray
+        Words ``[B, H, Q, ceil(K / 64)]``.
     """
     sentences, heads, queries, buckets = query_buckets.shape
     key_sets = pack(key_buckets.mT).reshape(sentences * heads * buckets, -1)
@@ -149,7 +167,7 @@ def bucket_bits(query_buckets: Tensor, key_buckets: Tensor) -> np.ndarray:
 
 
 def pack(graph: Tensor) -> np.ndarray:
-    """A boolean tensor ``[..., K]`` as words ``[..., ceil(K / 64)]``, key j in bit j % 64 of word j // 64."""
+    """Pack a boolean tensor ``[..., K]`` into words ``[..., ceil(K / 64)]``, key j in bit j % 64 of word j // 64."""
     keys = graph.shape[-1]
     octets = np.packbits(graph.numpy(), axis=-1, bitorder="little")
     missing = -(-keys // WORD) * (WORD // 8) - octets.shape[-1]
@@ -159,11 +177,11 @@ def pack(graph: Tensor) -> np.ndarray:
 
 
 def _width_needed(offset: Tensor) -> Tensor:
-    """Smallest width whose window holds the offset j - i: offsets of width w are -ceil(w/2)+1 to floor(w/2)."""
+    """Return the smallest width whose window contains the offset j - i: width w spans -ceil(w/2)+1 to floor(w/2)."""
     return torch.where(offset > 0, 2 * offset, 1 - 2 * offset)
 
 
 def _covered_by_either(table: np.ndarray) -> np.ndarray:
-    """From a histogram ``[..., levels, widths]`` of pairs, those within a limit or a window: ``[..., M, W]``."""
+    """Count the pairs within a limit or a window, given their histogram ``[..., levels, widths]``: ``[..., M, W]``."""
     beyond = np.flip(np.flip(table, (-2, -1)).cumsum(-1).cumsum(-2), (-2, -1))  # at least this level and width
     return table.sum((-2, -1))[..., None, None] - beyond[..., 1:, 1:]

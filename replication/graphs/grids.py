@@ -1,4 +1,4 @@
-"""Grids of predictors: from a section of the configuration to predictors, one per combination of arguments.
+"""Predictor grids: a configuration section expanded to one predictor per combination of arguments.
 
 >>> members = expand({"sparsefinder-kmeans": {"predictor": "Clustering", "clusters": [4, 8], "top_k": 1}})
 >>> [member.arguments for member in members]
@@ -17,7 +17,7 @@ from sparselib.predictors import PREDICTORS, Predictor
 
 @dataclass(frozen=True)
 class Member:
-    """One point of a grid: a method's name, the class that predicts, and its arguments."""
+    """One point of a grid: the method's name, the predictor class's name, and its arguments."""
 
     method: str
     predictor: str
@@ -30,19 +30,24 @@ class Member:
 
     @property
     def is_seeded(self) -> bool:
-        """Whether it depends on the seed: it was learned, or draws at random."""
+        """Return whether the predictor depends on the seed, because it is learned or random."""
         needs = PREDICTORS[self.predictor].needs
         return needs.seed or not needs.positions
 
     def build(self, centroids: dict[str, Tensor], seed: int) -> Predictor:
-        """The predictor itself.
+        """Build the predictor.
 
         Parameters
         ----------
-        centroids : ``{"kmeans-8": [H, 8, R], "routing-8": ...}``
-            Of this layer; ``clusters`` chooses among them.
+        centroids : dict of Tensor
+            Centroids of the layer, ``{"kmeans-8": [H, 8, R], "routing-8": ...}``; the ``clusters`` argument selects one.
         seed : int
-            For predictors that draw at random.
+            Seed of random predictors.
+
+        Raises
+        ------
+        KeyError
+            If ``centroids`` has none for the number of clusters.
         """
         predictor, arguments = PREDICTORS[self.predictor], dict(self.arguments)
         if predictor.needs.centroids:
@@ -53,24 +58,24 @@ class Member:
 
 
 def expand(methods: Mapping[str, dict], known: Collection[str] = PREDICTORS) -> list[Member]:
-    """Every combination of the arguments that are lists.
+    """Expand each method to one member per combination of its list-valued arguments.
 
     Raises
     ------
     ValueError
-        If a method names no ``known`` predictor.
+        If a method's predictor is not in ``known``.
     """
     members = []
     for method, section in methods.items():
         arguments = dict(section)
         predictor = arguments.pop("predictor", None)
         if predictor not in known:
-            raise ValueError(f"{method}: predictor must be one of {', '.join(known)}; got {predictor!r}")
+            raise ValueError(f"{method}: `predictor` must be one of {', '.join(known)}; got {predictor!r}")
         values = [value if isinstance(value, list) else [value] for value in arguments.values()]
         members += [Member(method, predictor, dict(zip(arguments, choice, strict=True))) for choice in product(*values)]
     return members
 
 
 def cluster_counts(methods: dict[str, dict], predictor: str) -> list[int]:
-    """Numbers of clusters that the grid asks of ``"Clustering"`` or ``"Routing"``, in order."""
+    """Return the sorted cluster counts that the grid uses with `predictor` (``"Clustering"`` or ``"Routing"``)."""
     return sorted({m.arguments["clusters"] for m in expand(methods) if m.predictor == predictor})

@@ -1,4 +1,4 @@
-"""Projections of one layer: learned from its stored graphs, and their files."""
+"""Projections of one layer: training on its stored graphs, and their files."""
 
 from pathlib import Path
 
@@ -8,22 +8,43 @@ from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.projections import Projection, fit_projection
 
 KIND = "projection"
-#: Sequences a step, Table 5.
+#: Sequences per training step (Table 5).
 BATCH_SIZE = 16
 
 
 def fit_layer_projection(
     graphs: LayerGraphs, settings: dict[str, object], seed: int, chunks: Chunks = TOKENS
 ) -> tuple[Projection, list[float]]:
-    """:func:`sparselib.projections.fit_projection` on the graphs of a layer; ``settings`` may name a ``batch_size`` too."""
+    """Train a projection on the graphs of a layer.
+
+    Parameters
+    ----------
+    graphs : LayerGraphs
+        Graphs of the layer.
+    settings : dict
+        Arguments of :func:`sparselib.projections.fit_projection`, and optionally ``batch_size``.
+    seed : int
+        Seed of the training.
+    chunks : Chunks
+        Chunks to project; single tokens by default.
+
+    Returns
+    -------
+    projection : Projection
+        The trained projection.
+    losses : list of float
+        The losses that ``fit_projection`` returns.
+    """
     batches = graphs.batches(settings.get("batch_size", BATCH_SIZE))
     arguments = {name: value for name, value in settings.items() if name != "batch_size"}
     return fit_projection(batches, seed=seed, chunks=chunks, **arguments)
 
 
 def save(path: str | Path, projection: Projection, **header: object) -> None:
+    """Write a projection and further header fields to a file."""
     write_tensors(path, {"weight": projection.weight, "bias": projection.bias}, kind=KIND, **header)
 
 
 def load(path: str | Path) -> Projection:
+    """Read the projection of a file."""
     return Projection(**read_tensors(path, kind=KIND))

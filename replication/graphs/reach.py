@@ -1,7 +1,8 @@
-"""Which positions a pattern reaches through others, as information flows from layer to layer."""
+"""Reach of attention patterns: the positions from which information flows to a query over several layers."""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,26 +15,32 @@ if TYPE_CHECKING:
 
 #: Lengths at which the factorised patterns are measured; the stride is their square root.
 SIZES = (16, 64, 256, 1024)
-#: Parts of a factorised pattern, the paper's p; and as many heads, so that each part has one where heads take one each.
+#: Parts of a factorised pattern (the paper's p), and heads, so that each part gets its own head if heads have one part each.
 PARTS = 2
 
 
 def two_steps(second: Tensor, first: Tensor) -> Tensor:
-    """``Bool[..., n, n]``: the query attends by ``second`` to some position that attends by ``first`` to the key.
+    """Return the boolean product second · first, ``Bool[..., n, n]``, where ``first`` belongs to the earlier layer.
 
-    The boolean product second · first; ``first`` belongs to the earlier layer.
+    An entry is True if the query attends under ``second`` to some position that attends under ``first`` to the key.
     """
     return second.float() @ first.float() > 0
 
 
 def factorised_reach(sizes: tuple[int, ...] = SIZES) -> DataFrame:
-    """The factorised patterns of Sparse Transformers over successive layers with residual connections.
+    """Measure the reach of Sparse Transformers' factorised patterns over successive layers with residual connections.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Sequence lengths.
 
     Returns
     -------
-    A row per pattern, way to lay its parts out over heads (``heads``) and length ``n``: ``keys`` that a head attends to per
-    query, mean over the first two layers; ``reached``, the share of all earlier positions that two layers bring information
-    from; and ``path``, the positions on the longest path that information has to take, one more than the layers it needs.
+    DataFrame
+        A row per pattern, assignment of parts to heads (``heads``) and length ``n``. ``keys`` is the mean number of keys per
+        query and head in the first two layers. ``reached`` is the share of earlier positions that two layers reach. ``path``
+        is the number of positions on the longest path needed to reach every earlier position, one more than its layers.
     """
     import pandas as pd
 
@@ -41,9 +48,9 @@ def factorised_reach(sizes: tuple[int, ...] = SIZES) -> DataFrame:
     for n in sizes:
         stride = round(n**0.5)
         parts = {"strided": masks.strided_parts(stride), "fixed": masks.fixed_parts(stride, 1)}
-        for (pattern, of_pattern), heads in ((item, way) for item in parts.items() for way in masks.HEAD_COMBINATIONS):
+        for (pattern, pattern_parts), heads in itertools.product(parts.items(), masks.HEAD_COMBINATIONS):
             layers = [
-                masks.to_dense(masks.combined(of_pattern, heads, layer), 1, PARTS, n)[0] for layer in range(PARTS)
+                masks.to_dense(masks.combined(pattern_parts, heads, layer), 1, PARTS, n)[0] for layer in range(PARTS)
             ]
             keys = sum(layer.sum().item() for layer in layers) / (PARTS * PARTS * n)
             path, reached = _path(layers)
@@ -52,21 +59,21 @@ def factorised_reach(sizes: tuple[int, ...] = SIZES) -> DataFrame:
 
 
 def _path(layers: list[Tensor]) -> tuple[int, float]:
-    """Positions on the longest path through as many layers as it takes, and the share reached after those given.
+    """Return the positions on the longest path, and the share of earlier positions reached after one pass over `layers`.
 
-    Layers ``Bool[H, n, n]`` follow each other again and again; what one head brings, the next layer's heads all see.
+    Layers ``Bool[H, n, n]`` repeat until every earlier position is reached. Each layer's heads read from all heads below.
 
     Raises
     ------
     ValueError
-        If they never reach every earlier position.
+        If the layers never reach every earlier position.
     """
     n = layers[0].shape[-1]
-    itself = torch.eye(n, dtype=torch.bool)
-    everything, found, shares = torch.ones_like(itself).tril(), itself, []
-    while not torch.equal(found, everything):
+    identity = torch.eye(n, dtype=torch.bool)
+    earlier, reached, shares = torch.ones_like(identity).tril(), identity, []
+    while not torch.equal(reached, earlier):
         if len(shares) > n * len(layers):
-            raise ValueError("these layers never reach every earlier position")
-        found = two_steps(layers[len(shares) % len(layers)].any(0) | itself, found)
-        shares.append((found.sum() / everything.sum()).item())
+            raise ValueError(f"`layers` never reach every earlier position of {n}, even when repeated {n} times")
+        reached = two_steps(layers[len(shares) % len(layers)].any(0) | identity, reached)
+        shares.append((reached.sum() / earlier.sum()).item())
     return len(shares) + 1, shares[: len(layers)][-1]

@@ -1,4 +1,4 @@
-"""What a model loses when predicted graphs replace those of its attention, in all layers and heads at once (section 5)."""
+"""Scores of a model whose attention is restricted to predicted graphs, in all layers and heads at once (section 5)."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,20 @@ from sparselib.control import Graph, LayerCall
 from sparselib.graphs import PredictedGraph
 from sparselib.projections import Projection
 
-#: Where a graph stands in the tables: its method, setting and window.
+#: A graph's key in the tables: method, setting and window.
 Point = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class Students:
-    """What was learned from the graphs of one model, layer by layer, with one seed.
+class ModelStudents:
+    """Projections and centroids learned from the graphs of one model with one seed.
 
     Attributes
     ----------
-    projections : one per layer
-    centroids : one per layer, ``{"kmeans-8": [H, 8, R], ...}``
+    projections : list of Projection
+        One per layer.
+    centroids : list of dict of Tensor
+        One per layer, ``{"kmeans-8": [H, 8, R], ...}``.
     """
 
     projections: list[Projection]
@@ -34,26 +36,30 @@ class Students:
 
 @dataclass(frozen=True)
 class Replacements:
-    """Every member of a grid with every window, in the layers of one model, with the students of every seed.
+    """Replacement graphs of one model: every grid member with every window and seed.
 
     Attributes
     ----------
-    students : by their seed
-    members : those of the grid
-    windows : total widths
-    global_tokens : ``"none"``, ``"first"`` or ``"first_last"``
+    students : dict of ModelStudents
+        By seed.
+    members : list of Member
+        Members of the grid.
+    windows : list of int
+        Total window widths.
+    global_tokens : str
+        ``"none"``, ``"first"`` or ``"first_last"``.
     """
 
-    students: dict[int, Students]
+    students: dict[int, ModelStudents]
     members: list[Member]
     windows: list[int]
     global_tokens: str
 
     def graphs(self, seed: int, causal: bool, device: torch.device) -> Iterator[tuple[Point, bool, Graph]]:
-        """One graph after the other, with its place in the tables, and whether another seed has another one.
+        """Yield each graph's table key, whether the graph depends on the seed, and the graph.
 
-        The first two are the model's own: all that is visible, and its own graph, which changes nothing as a mask
-        (Proposition 1). What is drawn at random is drawn anew for every seed and layer.
+        The first two graphs are references: all visible pairs, and the gold graph, which changes nothing as a mask
+        (Proposition 1). Random patterns are drawn anew for every seed and layer.
         """
         yield ("full", "", 0), False, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1)
         yield ("gold graph", "", 0), False, LayerCall.gold
@@ -61,7 +67,7 @@ class Replacements:
         projections = [projection.to(device) for projection in students.projections]
         for member in self.members:
             predictors = [
-                member.build(of_layer, seed * 1000 + layer) for layer, of_layer in enumerate(students.centroids)
+                member.build(centroids, seed * 1000 + layer) for layer, centroids in enumerate(students.centroids)
             ]
             for window in self.windows:
                 graph = PredictedGraph(projections, predictors, window, self.global_tokens, causal)
@@ -69,20 +75,20 @@ class Replacements:
 
 
 class Tally(Protocol):
-    """Counts over the layers, heads and sentences of one evaluation."""
+    """Pair counts over the layers, heads and sentences of one evaluation."""
 
     def add(self, mask: Tensor, call: LayerCall) -> None:
-        """Count the mask ``Bool[B, H, Q, K]`` that a layer is about to attend along."""
+        """Count the pairs of the mask ``Bool[B, H, Q, K]`` that a layer attends to."""
         ...
 
     def measures(self) -> dict[str, float]:
-        """The columns of a table that follow from the counts."""
+        """Return the table columns computed from the counts."""
         ...
 
 
 @dataclass(frozen=True)
-class _Counted:
-    """A graph that counts what it gives."""
+class _CountedGraph:
+    """Graph that adds its masks to a tally."""
 
     graph: Graph
     tally: Tally
@@ -97,7 +103,7 @@ class _Counted:
         return mask
 
 
-#: What a model scores while it attends along each of some graphs: columns of the table, and a table of what they add up from.
+#: Function that scores a model under each graph; yields table columns, and a table of the counts they are computed from.
 Score = Callable[[Sequence[Graph]], Iterable[tuple[dict[str, object], pd.DataFrame]]]
 
 
@@ -109,36 +115,46 @@ def evaluate_replaced(
     causal: bool,
     device: torch.device,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The score of a model under every replacement, and what its graphs are like.
+    """Score a model under every replacement, and measure the replacement graphs.
 
-    Graphs are predicted from the hidden states that the replacement below has already changed, and so are gold graphs, where
-    the tally counts them: measures are the *perturbed* ones.
+    Predicted graphs, and gold graphs where the tally counts them, are computed from hidden states that replacements in lower
+    layers have already changed. All measures are therefore *perturbed* ones. Graphs that do not depend on the seed are
+    measured once.
 
     Parameters
     ----------
-    score : given all graphs of one member of the grid, with every window and seed
-    tally : makes an empty :class:`Tally`
-    causal : whether they are the self-attention of a decoder
+    score : callable
+        Called with all graphs of one grid member, with every window and seed.
+    tally : callable
+        Returns an empty :class:`Tally`.
+    replacements : Replacements
+        The graphs to evaluate.
+    causal : bool
+        Whether the graphs replace decoder self-attention.
+    device : torch.device
+        Device of the model.
 
     Returns
     -------
-    A row per seed, member and window: ``seed, method, setting, window``, the columns of the score, those of the tally; and the
-    tables that scores add up from, one below the other, with the same first columns. What no seed changes is measured once.
+    scores : DataFrame
+        A row per seed, member and window: ``seed, method, setting, window``, then the columns of the score and the tally.
+    counts : DataFrame
+        The count tables of all scores, concatenated, with the same first four columns.
     """
-    places, members = [], {}
+    keys, members = [], {}
     for seed in replacements.students:
         for point, is_seeded, graph in replacements.graphs(seed, causal, device):
             member, key = point[:2], (seed if is_seeded else None, point)
-            places.append((seed, point, key))
-            members.setdefault(member, {}).setdefault(key, _Counted(graph, tally()))
+            keys.append((seed, point, key))
+            members.setdefault(member, {}).setdefault(key, _CountedGraph(graph, tally()))
     measured = {}
     for graphs in tqdm(members.values(), desc="replace", unit="member", mininterval=5):
-        for (key, graph), (scored, part) in zip(graphs.items(), score(list(graphs.values())), strict=True):
-            measured[key] = scored | graph.tally.measures(), part
-    rows, parts = [], []
-    for seed, (method, setting, window), key in places:
-        first = {"seed": seed, "method": method, "setting": setting, "window": window}
-        scored, part = measured[key]
-        rows.append(first | scored)
-        parts.append(pd.DataFrame(first, index=part.index).join(part))
-    return pd.DataFrame(rows), pd.concat(parts, ignore_index=True)
+        for (key, graph), (scores, counts) in zip(graphs.items(), score(list(graphs.values())), strict=True):
+            measured[key] = scores | graph.tally.measures(), counts
+    rows, tables = [], []
+    for seed, (method, setting, window), key in keys:
+        first_columns = {"seed": seed, "method": method, "setting": setting, "window": window}
+        scores, counts = measured[key]
+        rows.append(first_columns | scores)
+        tables.append(pd.DataFrame(first_columns, index=counts.index).join(counts))
+    return pd.DataFrame(rows), pd.concat(tables, ignore_index=True)

@@ -1,10 +1,10 @@
-"""Attention graphs: queries and keys of every layer, one file per layer, and the gold edges that follow.
+"""Attention-graph files: the queries and keys of one layer per file.
 
-A file holds ``q`` and ``k`` ``[N, H, n, D]`` (float32, before scaling), ``lengths`` ``[N]`` (real tokens per sequence) and
-``sequence`` ``[N]`` (which sequence of the split it is). Edges are not stored: they follow exactly from q and k.
+A file contains ``q`` and ``k`` ``[N, H, n, D]`` (float32, before scaling), ``lengths`` ``[N]`` (real tokens per sequence) and
+``sequence`` ``[N]`` (sequence numbers in the split). Gold edges are not stored, because q and k determine them exactly.
 
-Files are read and written a batch at a time, at its place. A memory map would do it in fewer lines, but its pages stay
-resident until it is closed: a layer's whole file when reading, the files of all layers when writing.
+Files are read and written one batch at a time. A memory map would take fewer lines, but its pages stay resident until it is
+closed: one layer's whole file when reading, all layers' files when writing.
 """
 
 import json
@@ -31,14 +31,14 @@ _BYTES = {"F32": 4, "I64": 8}
 
 @dataclass(frozen=True)
 class StoredBatch(Batch):
-    """Sequences of a file; ``first`` is the index of the first of them."""
+    """Consecutive sequences of a file; ``first`` is the index of the first one."""
 
     first: int = 0
 
 
 @dataclass(frozen=True)
 class Batches:
-    """All sequences of a file in order, ``size`` at a time, as often as they are asked for."""
+    """Re-iterable batches of ``size`` sequences, covering a file in order."""
 
     graphs: "LayerGraphs"
     size: int
@@ -49,15 +49,18 @@ class Batches:
 
 
 class LayerGraphs:
-    """The graphs of one layer, read batch by batch; only what is asked for comes into memory."""
+    """Attention graphs of one layer, read from the file batch by batch."""
 
     def __init__(self, tensors: safe_open, file: BinaryIO):
-        found = set(tensors.keys())
-        if found != {"q", "k", "lengths", "sequence"}:
-            raise FormatError(f"{file.name}: has the tensors {sorted(found)}, not those of attention graphs")
+        names, expected = set(tensors.keys()), {"q", "k", "lengths", "sequence"}
+        if names != expected:
+            raise FormatError(f"{file.name}: must contain the tensors {sorted(expected)}, got {sorted(names)}")
         q, k = tensors.get_slice("q"), tensors.get_slice("k")
         if (q.get_dtype(), k.get_dtype()) != ("F32", "F32") or q.get_shape() != k.get_shape():
-            raise FormatError(f"{file.name}: q and k are not float32 of one shape")
+            raise FormatError(
+                f"{file.name}: `q` and `k` must be float32 of one shape, "
+                f"got {q.get_dtype()} {q.get_shape()} and {k.get_dtype()} {k.get_shape()}"
+            )
         self._file, self._offsets = file, _offsets(file)
         self.lengths, self.sequence = tensors.get_tensor("lengths"), tensors.get_tensor("sequence")
         self.header: dict = json.loads(tensors.metadata()["header"])
@@ -68,7 +71,7 @@ class LayerGraphs:
         return self.count
 
     def batch(self, start: int, end: int) -> StoredBatch:
-        """Sequences ``start`` to ``end``, cut to the longest of them.
+        """Return sequences ``start`` to ``end - 1``, cut to the length of the longest.
 
         Raises
         ------
@@ -79,15 +82,15 @@ class LayerGraphs:
         q, k = (self._read(name, start, min(end, len(self)))[:, :, :longest] for name in ("q", "k"))
         for name, x in (("q", q), ("k", k)):
             if not x.isfinite().all():
-                raise ValueError(f"{name} holds NaN or infinite values in sequences {start} to {end - 1}")
+                raise ValueError(f"`{name}` must be finite, got NaN or infinity in sequences {start} to {end - 1}")
         return StoredBatch(q, k, self.lengths[start:end], self.causal, start)
 
     def batches(self, size: int) -> Batches:
-        """All sequences in order, ``size`` at a time."""
+        """Return all sequences in order, in batches of ``size``."""
         return Batches(self, size)
 
     def _read(self, name: str, start: int, end: int) -> Tensor:
-        """``[end - start, H, n, D]`` of ``q`` or ``k``."""
+        """Read ``[end - start, H, n, D]`` of tensor `name`."""
         shape = (end - start, self.heads, self.length, self.dimension)
         self._file.seek(self._offsets[name] + start * prod(shape[1:]) * _BYTES["F32"])
         return torch.from_numpy(np.fromfile(self._file, np.float32, prod(shape)).reshape(shape))
@@ -95,12 +98,12 @@ class LayerGraphs:
 
 @contextmanager
 def open_graphs(path: str | Path) -> Iterator[LayerGraphs]:
-    """Open the graphs of one layer.
+    """Open the graph file of one layer.
 
     Raises
     ------
     FormatError
-        If the file is truncated, or does not hold attention graphs.
+        If the file is truncated or does not contain attention graphs.
     """
     with open_tensors(path, kind=KIND) as tensors, open(path, "rb") as file:
         yield LayerGraphs(tensors, file)
@@ -110,13 +113,25 @@ def open_graphs(path: str | Path) -> Iterator[LayerGraphs]:
 def writing_graphs(
     paths: list[Path], sequence: Tensor, heads: int, length: int, dimension: int, *, causal: bool, **header: object
 ) -> Iterator["GraphWriter"]:
-    """Write the graphs of all layers at once, batch by batch; the files appear when the block ends well.
+    """Yield a writer for the graph files of all layers; the files appear only if the block succeeds.
 
     Parameters
     ----------
-    paths : one file per layer
+    paths : list of Path
+        One file per layer.
     sequence : integer Tensor ``[N]``
-        Which sequences of the split they are.
+        Sequence numbers in the split.
+    heads, length, dimension : int
+        Heads, longest sequence and head size.
+    causal : bool
+        Whether the attention is causal.
+    **header
+        Further header fields.
+
+    Raises
+    ------
+    ValueError
+        If the block ends before every sequence is written.
     """
     with ExitStack() as stack:
         partial = [stack.enter_context(replacing(path)) for path in paths]
@@ -129,7 +144,7 @@ def writing_graphs(
 
 
 class GraphWriter:
-    """Files laid out for ``[N, H, n, D]``, which take their batches in any order."""
+    """Writer of batches, in any order, to files laid out for ``[N, H, n, D]``."""
 
     def __init__(self, files: list[BinaryIO], shape: tuple[int, int, int, int]):
         self._files, self._shape = files, shape
@@ -142,22 +157,31 @@ class GraphWriter:
         Raises
         ------
         ValueError
-            If they are more, longer or wider than the file was laid out for.
+            If the batch exceeds the shape that the file was laid out for.
         """
         count, heads, length, dimension = self._shape
         end = start + len(q)
         for name, x in (("q", q), ("k", k)):
             if end > count or x.shape[2] > length or (x.shape[1], x.shape[3]) != (heads, dimension):
-                raise ValueError(f"{name} {list(x.shape)} does not fit from sequence {start} on: {list(self._shape)}")
+                raise ValueError(
+                    f"`{name}` must fit into {list(self._shape)} from sequence {start} on, got shape {list(x.shape)}"
+                )
             padded = pad(x.detach().float().cpu(), (0, 0, 0, length - x.shape[2])).contiguous()
             self._files[layer].seek(self._offsets[layer][name] + start * padded[0].nbytes)
             self._files[layer].write(padded.numpy())
         self._lengths[layer, start:end] = lengths.cpu().numpy()
 
     def finish(self, sequence: Tensor) -> None:
-        """Write what is small; raises ``ValueError`` if a sequence is missing."""
+        """Write lengths and sequence numbers.
+
+        Raises
+        ------
+        ValueError
+            If a sequence was not written.
+        """
         if (self._lengths == 0).any():
-            raise ValueError("a sequence was not written: the number of batches and of sequences differ")
+            missing = int((self._lengths == 0).any(0).sum())
+            raise ValueError(f"`sequence` lists {len(sequence)} sequences, of which {missing} were not written")
         for file, offsets, lengths in zip(self._files, self._offsets, self._lengths, strict=True):
             for name, values in (("lengths", lengths), ("sequence", sequence.long().numpy())):
                 file.seek(offsets[name])
@@ -165,7 +189,7 @@ class GraphWriter:
 
 
 def _lay_out(file: BinaryIO, shape: tuple[int, int, int, int], header: dict) -> None:
-    """Begin an empty safetensors file; safetensors itself can only write what is in memory."""
+    """Write the header and reserve the space of a safetensors file, which safetensors can write only from memory."""
     shapes = {"q": ("F32", shape), "k": ("F32", shape), "lengths": ("I64", shape[:1]), "sequence": ("I64", shape[:1])}
     entries: dict[str, object] = {"__metadata__": encode_header(KIND, header)}
     end = 0
@@ -179,7 +203,7 @@ def _lay_out(file: BinaryIO, shape: tuple[int, int, int, int], header: dict) -> 
 
 
 def _offsets(file: BinaryIO) -> dict[str, int]:
-    """Where each tensor of a safetensors file begins."""
+    """Return the byte offset of each tensor in a safetensors file."""
     file.seek(0)
     (size,) = struct.unpack("<Q", file.read(8))
     entries = json.loads(file.read(size))
@@ -187,6 +211,6 @@ def _offsets(file: BinaryIO) -> dict[str, int]:
 
 
 def sample_sequences(available: int, count: int, seed: int) -> Tensor:
-    """``count`` distinct sequence numbers out of ``available``, in order; all of them if there are fewer."""
+    """Draw ``count`` distinct sequence numbers below ``available``, sorted; return all if there are fewer."""
     drawn = torch.randperm(available, generator=torch.Generator().manual_seed(seed))[:count]
     return drawn.sort().values

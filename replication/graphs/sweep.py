@@ -1,4 +1,4 @@
-"""The recall sweep: how well every member of a grid, with every window, covers the gold graphs of one layer."""
+"""Recall sweep: coverage of one layer's gold graphs by every grid member with every window."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -27,15 +27,29 @@ def sweep_layer(
 ) -> pd.DataFrame:
     """Measure every member with every window on the graphs of one layer, with the students of every seed.
 
+    Members that do not depend on the seed are measured once.
+
     Parameters
     ----------
-    students : by their seed, the projection and the centroids of this layer
+    graphs : LayerGraphs
+        Graphs of the layer.
+    students : mapping of int to tuple
+        By seed, the projection and the centroids of this layer.
+    members : list of Member
+        Members of the grid.
+    windows : list of int
+        Increasing total widths; 0 is no window.
+    global_tokens : str
+        ``"none"``, ``"first"`` or ``"first_last"``.
+    batch_size : int, default 1
+        Sequences per batch.
 
     Returns
     -------
-    A tidy table with a row per seed, method, setting, window and head: ``recall`` (Eq. 4), ``sparsity`` (Eq. 5), ``precision``,
-    ``exact`` (share of queries whose gold keys are all covered), ``empty_rows`` (share of queries without any key), each
-    computed per sentence and then averaged over sentences; ``gold_sparsity`` per head. What no seed changes is measured once.
+    DataFrame
+        A row per seed, method, setting, window and head: ``recall`` (Eq. 4), ``sparsity`` (Eq. 5), ``precision``, ``exact``
+        (share of queries whose gold keys are all covered) and ``empty_rows`` (share of queries without any key), each computed
+        per sentence and then averaged over sentences; and ``gold_sparsity`` per head.
     """
     families = [list(family) for _, family in groupby(members, key=_family)]
     sums = {
@@ -49,14 +63,14 @@ def sweep_layer(
         measured = {}
         for seed, (projection, centroids) in students.items():
             q, k = projection(batch.q), projection(batch.k)
-            # Random patterns draw anew for every layer and batch, and never share a draw between seeds.
-            drawn = (seed * 1000 + graphs.header["layer"]) * 100_000 + number
-            for place, family in enumerate(families):
-                key = (seed if family[0].is_seeded else None, place)
+            # Random patterns are drawn anew for every layer and batch, and seeds never share a draw.
+            draw_seed = (seed * 1000 + graphs.header["layer"]) * 100_000 + number
+            for index, family in enumerate(families):
+                key = (seed if family[0].is_seeded else None, index)
                 if key not in measured:
-                    counts = count_family(counter, batch, q, k, family, centroids, drawn)
+                    counts = count_family(counter, batch, q, k, family, centroids, draw_seed)
                     measured[key] = _measures(counter, counts).sum(2)
-                sums[seed][place] += measured[key]
+                sums[seed][index] += measured[key]
     tables = [
         _table(family, total / len(graphs), windows, graphs.heads).assign(seed=seed)
         for seed, totals in sums.items()
@@ -71,14 +85,17 @@ def sweep_layer(
 def count_family(
     counter: Counter, batch: Batch, q: Tensor, k: Tensor, family: list[Member], centroids: dict[str, Tensor], seed: int
 ) -> Counts:
-    """Count a family: one member, or all thresholds of one distance together. ``q``, ``k`` are projected."""
+    """Count the graphs of one family: a single member, or all thresholds of one distance metric.
+
+    ``q`` and ``k`` are projected.
+    """
     predictors = [member.build(centroids, seed) for member in family]
     if isinstance(predictors[0], Distance):
         limits = np.array([predictor.squared_limit for predictor in predictors])
         order = np.argsort(limits, kind="stable")
-        rising = counter.count_thresholds(q, k, limits[order].tolist())
-        as_given = np.argsort(order)
-        return Counts(*(getattr(rising, field.name)[as_given] for field in fields(Counts)))
+        sorted_counts = counter.count_thresholds(q, k, limits[order].tolist())
+        inverse_order = np.argsort(order)
+        return Counts(*(getattr(sorted_counts, field.name)[inverse_order] for field in fields(Counts)))
     (predictor,) = predictors
     if isinstance(predictor, Bucketed):
         return counter.count(bucket_bits(*predictor.assign(q, k, batch.lengths)))
@@ -86,14 +103,14 @@ def count_family(
 
 
 def _family(member: Member) -> object:
-    """Thresholds of one metric are counted together, everything else alone."""
+    """Return the key of a member's family: thresholds of one metric are counted together, other members alone."""
     if member.predictor == "Distance":
         return member.method, member.arguments.get("metric")
     return member.method, member.setting
 
 
 def _measures(counter: Counter, counts: Counts) -> np.ndarray:
-    """The measures of each member, sentence, head and window: ``[5, M, B, H, W]``."""
+    """Return the measures of each member, sentence, head and window, ``[5, M, B, H, W]``."""
     gold = counter.gold_size[..., None]
     visible = counter.visible_size[:, None, None]
     rows = counter.rows_per_sentence[:, None, None]
@@ -101,7 +118,9 @@ def _measures(counter: Counter, counts: Counts) -> np.ndarray:
         [
             counts.hits / gold,
             1 - counts.predicted / visible,
-            np.where(counts.predicted > 0, counts.hits / np.maximum(counts.predicted, 1), 1.0),  # as metrics.precision
+            np.where(
+                counts.predicted > 0, counts.hits / np.maximum(counts.predicted, 1), 1.0
+            ),  # like metrics.precision
             counts.exact_rows / rows,
             counts.empty_rows / rows,
         ]

@@ -1,7 +1,7 @@
-"""Figures in one style, a file for each kind: captioning, curves, matrices, factorised patterns, rules, selection by score,
-times, translation.
+"""Figures in one style, with a module per kind: captioning, curves, matrices, factorised patterns, rules, selection, times,
+translation.
 
-Functions either draw into axes that they are given, or lay out and return a whole figure; ``style`` holds what all share.
+Functions either draw into given axes, or return a whole figure. ``style`` contains the shared settings.
 """
 
 from replication.plots.captioning import attention_over_picture

@@ -11,17 +11,21 @@ from matplotlib.figure import Figure
 from replication.plots.cells import as_matrix, fill_cells
 from replication.plots.style import TEXT
 
-# As many shades of a colour as are told apart beside each other; each is a shape.
+# Number of distinguishable shades of a colour. Each is drawn as a shape of its own.
 _STEPS = 16
 
 
 def attention_over_picture(picture: np.ndarray, maps: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
-    """The picture, and for each model and word the same, paler where the word attends less: white where it does not at all.
+    """Draw the picture once per model and word, faded in proportion to the word's attention weights.
 
     Parameters
     ----------
-    picture : uint8 ``[S, S, 3]``
-    maps : by model, weights ``[words, R]`` on its square regions, line by line
+    picture : array ``[S, S, 3]`` of uint8
+        The image.
+    maps : mapping of str to array ``[words, R]``
+        By model, weights on the square regions, in row-major order. Regions of weight 0 are white.
+    words : sequence of str
+        Words of the caption.
     """
     most = max(float(weights.max()) for weights in maps.values())
     size = (TEXT - 0.4) / (len(words) + 1)
@@ -30,15 +34,15 @@ def attention_over_picture(picture: np.ndarray, maps: Mapping[str, np.ndarray], 
     )
     for line, (name, weights) in zip(grid, maps.items(), strict=True):
         line[0].set_ylabel(name)
-        for axes, own in zip(line, [np.full_like(weights[0], most), *weights], strict=True):
-            _paint(axes, _paled(picture, own / most))
+        for axes, shown in zip(line, [np.full_like(weights[0], most), *weights], strict=True):
+            _paint(axes, _faded(picture, shown / most))
     for axes, word in zip(grid[0], ["picture", *words], strict=True):
         axes.set_title(word, fontsize=7, fontstyle="normal" if word != "picture" else "italic")
     figure.supxlabel(f"colours are full at a weight of {most:.2f}, and white at none", fontsize=7)
     return figure
 
 
-def _paled(picture: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def _faded(picture: np.ndarray, shares: np.ndarray) -> np.ndarray:
     count = round(len(shares) ** 0.5)
     steps = np.ceil(shares * _STEPS).reshape(count, count) / _STEPS
     share = steps.repeat(len(picture) // count, axis=0).repeat(len(picture) // count, axis=1)[..., None]

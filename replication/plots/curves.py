@@ -1,4 +1,4 @@
-"""Scores against sparsity, blocks and windows: a curve per method, every one named."""
+"""Scores by sparsity, number of blocks and training progress, with a labelled curve per method."""
 
 from collections.abc import Iterable
 
@@ -13,9 +13,20 @@ from replication.results import CHARACTER_MODELS, SPAN_MODELS, front
 
 
 def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float, lowest: float | None = None) -> None:
-    """Sparsity against a score: all points faint, each method's Pareto front as a line, gold sparsity dashed (Figs. 2, 4).
+    """Draw a score by sparsity: all points, each method's Pareto front, and the gold sparsity (Figs. 2, 4).
 
-    What scores less than ``lowest`` stands as a small triangle on that line, where the panel ends.
+    Parameters
+    ----------
+    axes : Axes
+        Panel to draw into.
+    points : DataFrame
+        Rows with ``method``, ``sparsity`` and the score.
+    score : str
+        Column of the score; higher is better.
+    gold_sparsity : float
+        Drawn as a dashed line.
+    lowest : float, optional
+        Lower end of the panel. Front points below it are drawn there as small triangles.
     """
     fronts = front(points, score)
     for name, method in METHODS.items():
@@ -31,7 +42,7 @@ def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float,
         )
         if lowest is not None and len(below := best.sparsity[best[score] < lowest]):
             axes.plot(below, [lowest] * len(below), "v", color=method.color, markersize=3, clip_on=False)
-    # Without its number: one legend may stand for several panels.
+    # The label has no number, because several panels may share one legend.
     axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.8, label="gold sparsity")
     axes.set(xlabel="sparsity", xlim=(-0.02, 1.02))
     if lowest is not None:
@@ -39,19 +50,30 @@ def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float,
 
 
 def against_blocks(axes: Axes, points: pd.DataFrame, measure: str, full: float, x: str = "count") -> None:
-    """A measure against the number of blocks, a curve per method with a point per K; the full model dotted (Figs. 7, 13).
+    """Draw a measure by number of blocks, a curve per method with a point per K (Figs. 7, 13).
 
-    ``points``: rows with ``method``, ``count``, ``seed``. Rows of equal K are averaged, bars are standard deviations over
-    seeds. ``x`` is ``count``, that is K, or ``attended``: all blocks that are visited.
+    Parameters
+    ----------
+    axes : Axes
+        Panel to draw into.
+    points : DataFrame
+        Rows with ``method``, ``count``, ``seed`` and the measure. Rows of equal K are averaged; bars are standard deviations
+        over seeds.
+    measure : str
+        Column to draw.
+    full : float
+        The full model's value, drawn as a dotted line.
+    x : str
+        ``count`` for K, or ``attended`` for the number of all visited blocks.
     """
     keys = ["method", "count"]
     seeds = points.groupby([*keys, "seed"])[measure].mean()
     curves = seeds.groupby(keys).agg(["mean", "std"]).fillna(0.0)
-    places = points.assign(place=points[x]).groupby(keys)["place"].mean()
+    abscissae = points.assign(place=points[x]).groupby(keys)["place"].mean()
     for name, method in BLOCK_METHODS.items():
         if name in curves.index:
             curve = curves.loc[name]
-            axes.errorbar(places[name], curve["mean"], curve["std"], capsize=2, label=method.label, **method.style)
+            axes.errorbar(abscissae[name], curve["mean"], curve["std"], capsize=2, label=method.label, **method.style)
     axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
     if x == "count":
         block_axis(axes, points["count"])
@@ -62,7 +84,7 @@ def against_blocks(axes: Axes, points: pd.DataFrame, measure: str, full: float, 
 
 
 def block_axis(axes: Axes, counts: Iterable[int]) -> None:
-    """K on a logarithmic axis, with the values that were measured."""
+    """Set up a logarithmic axis of K, with ticks at the measured values."""
     counts = sorted(set(counts))
     axes.set_xscale("log", base=2)
     axes.set_xticks(counts, [str(count) for count in counts])
@@ -71,9 +93,14 @@ def block_axis(axes: Axes, counts: Iterable[int]) -> None:
 
 
 def spans_in_training(logs: pd.DataFrame) -> Figure:
-    """Mean span against the bits of the validation text, from left to right as training goes; a panel per corpus (Table 4).
+    """Draw the mean span by validation bits during training, a panel per corpus (Table 4).
 
-    ``logs``: rows of :func:`replication.results.read_characters` (``log.csv``) of models with spans.
+    Training proceeds from left to right.
+
+    Parameters
+    ----------
+    logs : DataFrame
+        Rows of :func:`replication.results.read_characters` (``log.csv``) of models with spans.
     """
     corpora = sorted(logs["corpus"].unique())
     width = COLUMN if len(corpora) == 1 else TEXT
@@ -92,9 +119,14 @@ def spans_in_training(logs: pd.DataFrame) -> Figure:
 
 
 def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
-    """Recall against sparsity for every layer (row) and head (column) at one window (Figs. 8-10).
+    """Draw recall by sparsity for every layer (row) and head (column) at one window (Figs. 8-10).
 
-    ``sweep``: rows of one window, averaged over seeds; ``gold``: ``layer``, ``head``, ``gold_sparsity``.
+    Parameters
+    ----------
+    sweep : DataFrame
+        Rows of one window, averaged over seeds.
+    gold : DataFrame
+        ``layer``, ``head`` and ``gold_sparsity``.
     """
     layers, heads = sweep["layer"].nunique(), sweep["head"].nunique()
     figure, grid = plt.subplots(
@@ -105,9 +137,9 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
         for name, method in METHODS.items():
             curve = rows[rows.method == name].sort_values("sparsity")
             axes.plot(curve.sparsity, curve.recall, markersize=3, label=method.label, **method.style)
-        own = gold[(gold.layer == layer) & (gold["head"] == head)]["gold_sparsity"].item()
-        axes.axvline(own, color="black", linestyle="--", linewidth=0.8, label="gold sparsity of the head")
-    # The panels share their axes: as far as any head's points reach.
+        gold_sparsity = gold[(gold.layer == layer) & (gold["head"] == head)]["gold_sparsity"].item()
+        axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.8, label="gold sparsity of the head")
+    # The panels share their axes, so the limits cover all heads.
     axes.set(xlim=(sweep["sparsity"].min() - 0.04, 1.03), ylim=(sweep["recall"].min() - 0.04, 1.03))
     for head, axes in enumerate(grid[0]):
         axes.set_title(f"head {head + 1}")

@@ -1,4 +1,4 @@
-"""One sequence in one layer, with everything that the illustrations need: words, weights, gold edges, projections."""
+"""Examples for illustrations: one sequence in one layer, with words, weights, gold edges and projections."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +23,24 @@ from sparselib.masks.combine import combine
 
 @dataclass(frozen=True)
 class Example:
-    """Tensors of one sequence: ``[1, H, n, ...]`` as everywhere, so that predictors take them as they are.
+    """Tensors of one sequence, ``[1, H, n, ...]``, which predictors accept directly.
 
-    ``words`` and ``chains`` name the ``n`` tokens; ``q`` and ``k`` are raw, ``projected_q`` and ``projected_k`` in R
-    dimensions; ``weights`` and ``gold`` are the exact 1.5-entmax ones.
+    Attributes
+    ----------
+    words : list of str
+        The ``n`` tokens.
+    chains : Tensor
+        Coreference chain of each token.
+    q, k : Tensor
+        Queries and keys.
+    projected_q, projected_k : Tensor
+        Queries and keys, projected to R dimensions.
+    weights, gold : Tensor
+        Exact 1.5-entmax weights, and the gold edges.
+    centroids : dict of str to Tensor
+        Trained centroids by name.
+    causal : bool
+        Whether queries attend only to earlier keys.
     """
 
     words: list[str]
@@ -41,49 +55,65 @@ class Example:
     causal: bool
 
     def predicted(self, predictor, window: int = 0, global_tokens: str = "none") -> Tensor:
-        """The graph ``Bool[1, H, n, n]`` that a predictor makes of the projected queries and keys."""
+        """Return a predictor's graph ``Bool[1, H, n, n]`` for the projected queries and keys."""
         learned = predictor.predict(self.projected_q, self.projected_k, causal=self.causal)
         return combine(learned, window, global_tokens, causal=self.causal)
 
     def by_position(self, window: int, global_tokens: str) -> Tensor:
-        """The part of a graph that window and global tokens make, ``Bool[1, 1, n, n]``."""
+        """Return the graph of the window and global tokens alone, ``Bool[1, 1, n, n]``."""
         return combine(torch.zeros_like(self.gold[:, :1]), window, global_tokens, causal=self.causal)
 
     def weights_under(self, graph: Tensor) -> Tensor:
-        """Entmax weights ``[1, H, n, n]`` when only the pairs of ``graph`` may attend."""
+        """Return the entmax weights ``[1, H, n, n]`` restricted to the pairs of ``graph``."""
         return attention_weights(self.q, self.k, graph)
 
     def nearest_centroids(self, kind: str, clusters: int) -> dict[int, Tensor]:
-        """The ``"kmeans"`` or ``"routing"`` centroids whose number is nearest to what is asked for, by it; or nothing."""
-        found = {int(name.removeprefix(f"{kind}-")): x for name, x in self.centroids.items() if name.startswith(kind)}
-        return {(count := nearest(found, clusters)): found[count]} if found else {}
+        """Return the ``"kmeans"`` or ``"routing"`` centroids whose number is closest to ``clusters``.
+
+        The dict maps that number to the centroids; it is empty if there are none of this kind.
+        """
+        stored = {int(name.removeprefix(f"{kind}-")): x for name, x in self.centroids.items() if name.startswith(kind)}
+        return {(count := nearest(stored, clusters)): stored[count]} if stored else {}
 
     @property
     def coreferent(self) -> Tensor:
-        """``Bool[n, n]``: tokens in different mentions of one chain."""
+        """Pairs of tokens in different mentions of one chain, ``Bool[n, n]``."""
         return coreferent_pairs(self.chains)
 
 
 def within(folder: Path, layer: int, head: int) -> tuple[int, int]:
-    """A layer and head of the stored graphs, counted from 0; the last ones of a model that has fewer."""
+    """Clip a layer and head, counted from 0, to those of the stored graphs."""
     paths = sorted((folder / "graphs" / "valid").glob("layer*.safetensors"))
     with open_graphs(paths[0]) as graphs:
         return min(layer, len(paths) - 1), min(head, graphs.heads - 1)
 
 
 def sequences(folder: Path, split: str = "valid") -> int:
-    """How many sequences' graphs are stored."""
+    """Return the number of sequences with stored graphs."""
     with open_graphs(folder / "graphs" / split / "layer00.safetensors") as graphs:
         return len(graphs)
 
 
 def read_example(folder: Path, layer: int, index: int, split: str = "valid") -> Example:
-    """Sequence number ``index`` of a layer's graphs, with the students of the first seed; ``folder`` is that of the masked LM.
+    """Read one sequence of the masked language model, with the first seed's projections and centroids.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the masked language model's results.
+    layer : int
+        Layer, counted from 0.
+    index : int
+        Position of the sequence in the layer's graph file.
+    split : str
+        Split of the corpus.
 
     Raises
     ------
-    FileNotFoundError, FormatError
-        If a file of the workflow is missing, or is not what it should be.
+    FileNotFoundError
+        If a file of the workflow is missing.
+    FormatError
+        If a file has an unexpected kind or content.
     """
     tokens = read_tensors(folder / "tokens" / f"{split}.safetensors", kind=KIND)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer" / "tokenizer.json"))
@@ -94,7 +124,10 @@ def read_example(folder: Path, layer: int, index: int, split: str = "valid") -> 
 
 
 def read_decoder_example(folder: Path, layer: int, index: int, split: str = "valid") -> Example:
-    """The same for the decoder of a translator; ``words`` are what it reads: ``</s>`` and the target without its end."""
+    """Read one sequence of a translator's decoder, like :func:`read_example`.
+
+    ``words`` are the decoder's input: ``</s>`` and the target without its end.
+    """
     target = read_table(folder / "graphs" / split / "sentences.parquet")["target"][index]
     words = ["</s>", *target.split()]
     return _read(folder, layer, index, split, words, torch.full((len(words),), -1))
@@ -121,7 +154,7 @@ def _read(folder: Path, layer: int, index: int, split: str, words: list[str], ch
 
 
 def busiest_span(marked: np.ndarray, width: int) -> slice:
-    """The ``width`` positions whose square of ``marked [n, n]`` holds the most True cells."""
+    """Return the span of ``width`` positions whose square of ``marked [n, n]`` contains the most True cells."""
     count = marked.shape[0] - width + 1
     if count < 1:
         return slice(0, marked.shape[0])
@@ -130,46 +163,55 @@ def busiest_span(marked: np.ndarray, width: int) -> slice:
 
 
 def least_focused(weights: Tensor, kept: Tensor, width: int) -> tuple[int, int]:
-    """Head and row of ``weights [H, n, n]`` that give most to keys outside ``kept``, Bool of the same shape.
+    """Return the head and row that give most weight to keys outside ``kept``.
 
-    Only rows that can be drawn are considered: those whose position and kept keys lie within ``width`` positions.
+    Parameters
+    ----------
+    weights : Tensor ``[H, n, n]``
+        Attention weights.
+    kept : Tensor ``[H, n, n]`` of bool
+        Selected keys.
+    width : int
+        Only rows whose position and kept keys lie within so many positions are considered, because others cannot be drawn.
 
     Raises
     ------
     ValueError
-        If no row is one.
+        If there is no such row.
     """
     count = weights.shape[-1]
-    own_too = kept | torch.eye(count, dtype=torch.bool)
-    position = torch.arange(count).expand_as(own_too)
-    first = position.masked_fill(~own_too, count).amin(-1)
-    last = position.masked_fill(~own_too, -1).amax(-1)
+    drawn = kept | torch.eye(count, dtype=torch.bool)
+    position = torch.arange(count).expand_as(drawn)
+    first = position.masked_fill(~drawn, count).amin(-1)
+    last = position.masked_fill(~drawn, -1).amax(-1)
     shown = last - first < width
     if not shown.any():
-        raise ValueError(f"width: no row has its position and its kept keys within {width} positions")
+        raise ValueError(f"`width` must be large enough for a row's position and kept keys, got {width}")
     cut = (weights * ~kept).sum(-1).masked_fill(~shown, -1.0)
     head, row = divmod(int(cut.argmax()), count)
     return head, row
 
 
 def span_around(positions: Tensor, width: int, length: int) -> slice:
-    """``width`` of ``length`` positions with the given ones in their middle, as far as the ends allow; all, if fewer.
+    """Return a span of ``width`` positions, centred on the given ones as far as the ends of the sequence allow.
+
+    A sequence shorter than ``width`` gives the whole sequence.
 
     Raises
     ------
     ValueError
-        If the given ones lie further apart.
+        If the given positions span more than ``width``.
     """
     first, last = int(positions.min()), int(positions.max())
     if last - first >= width:
-        raise ValueError(f"width: positions {first} to {last} do not fit into {width}")
+        raise ValueError(f"`width` must be at least {last - first + 1} for positions {first} to {last}, got {width}")
     start = (first + last + 1 - width) // 2
     start = max(0, min(start, length - width))
     return slice(start, min(start + width, length))
 
 
 def fixed_patterns(length: int) -> dict[str, masks.Pattern]:
-    """Every position pattern once, at sizes that show its shape."""
+    """Return every position pattern once, at sizes that show its shape."""
     generator = torch.Generator().manual_seed(0)
     return {
         "window 7": masks.sliding_window(7),

@@ -1,4 +1,4 @@
-"""Factorised patterns: the two parts of a head in two colours, how heads combine, and what two steps reach."""
+"""Factorised patterns: their two parts, ways to combine heads, and the pairs reached in two steps."""
 
 from collections.abc import Mapping
 
@@ -17,9 +17,9 @@ _NEVER, _TWO, _ONE = VERMILLION, "#a9c9e8", "#2b4c7e"
 
 
 def draw_parts(axes: Axes, first: np.ndarray, second: np.ndarray, row: int | None = None) -> None:
-    """Both parts ``[n, n]``: cells of the first filled, those of the second marked by a square within; the future is grey.
+    """Draw both parts ``[n, n]`` of a pattern: the first as filled cells, the second as smaller squares, the future in grey.
 
-    With a ``row``, it is framed, and the positions are numbered on a grid.
+    If ``row`` is given, that row is framed, and the positions are numbered on a grid.
     """
     count = len(first)
     as_matrix(axes, count, count)
@@ -39,9 +39,16 @@ def draw_parts(axes: Axes, first: np.ndarray, second: np.ndarray, row: int | Non
 
 
 def factorised_heads(first: np.ndarray, second: np.ndarray, row: int, ways: Mapping[str, np.ndarray]) -> Figure:
-    """Both parts ``[n, n]`` large, with a row framed; beside them what each way to combine heads makes of them.
+    """Draw both parts of a pattern, and next to them the masks of each way to combine heads.
 
-    ``ways``: by name, Bool ``[L, H, n, n]``: for each layer and head the first part, the second, or both.
+    Parameters
+    ----------
+    first, second : array ``[n, n]`` of bool
+        The parts.
+    row : int
+        Row to frame in the large panel.
+    ways : mapping of str to array ``[L, H, n, n]`` of bool
+        By name, the mask of each layer and head: the first part, the second, or both.
     """
     layers, heads = next(iter(ways.values())).shape[:2]
     figure = plt.figure(figsize=(TEXT, 2.9))
@@ -51,7 +58,7 @@ def factorised_heads(first: np.ndarray, second: np.ndarray, row: int, ways: Mapp
     for line, (name, masks) in zip(grid, ways.items(), strict=True):
         line[0].set_ylabel(name)
         for axes, mask in zip(line, masks.reshape(-1, *first.shape), strict=True):
-            # A pair may lie in both parts; a head that has one of them is drawn in the colour of that one alone.
+            # Pairs may lie in both parts. A part is drawn only if the head's mask contains all of it.
             draw_parts(axes, *(part & (mask | ~part).all() for part in (first, second)))
     for number, axes in enumerate(grid[0]):
         axes.set_title(f"layer {number // heads + 1}\nhead {number % heads + 1}", fontsize=7)
@@ -66,7 +73,7 @@ def factorised_heads(first: np.ndarray, second: np.ndarray, row: int, ways: Mapp
 
 
 def draw_reach(axes: Axes, attended: np.ndarray, reached: np.ndarray, title: str) -> None:
-    """Pairs ``[n, n]`` that are reached: attended to directly, or only in two steps; and those that are not."""
+    """Draw which pairs ``[n, n]`` are attended to directly, reached only in two steps, or not reached."""
     past = np.tril(np.ones_like(reached))
     as_matrix(axes, *reached.shape)
     fill_cells(axes, ~past, _FUTURE)
@@ -78,18 +85,25 @@ def draw_reach(axes: Axes, attended: np.ndarray, reached: np.ndarray, title: str
 
 
 def reach_key(figure: Figure) -> None:
-    """What the colours of :func:`draw_reach` mean, under the figure."""
+    """Draw the legend of :func:`draw_reach` below the figure."""
     named = {"attended to directly": _ONE, "in two steps only": _TWO, "not reached this way": _NEVER, "future": _FUTURE}
     handles = [Patch(color=color, label=label) for label, color in named.items()]
     figure.legend(handles=handles, loc="outside lower center", ncol=4)
 
 
 def reach_growth(axes: Axes, growth: pd.DataFrame, exponents: pd.DataFrame) -> None:
-    """Pairs attended to, and pairs reached in two steps, against n.
+    """Draw the number of pairs attended to, and of pairs reached in two steps, by n.
 
-    ``growth``: rows with ``pattern``, ``n``, ``attended`` and ``reached``; ``exponents``: of the fitted powers, by pattern.
+    Parameters
+    ----------
+    axes : Axes
+        Panel to draw into.
+    growth : DataFrame
+        Rows with ``pattern``, ``n``, ``attended`` and ``reached``.
+    exponents : DataFrame
+        Exponents of the fitted powers, by pattern.
     """
-    # Curves that coincide stay visible: a hollow marker around a smaller one.
+    # Hollow markers around smaller ones keep coinciding curves visible.
     styles = zip((BLUE, VERMILLION, GREEN), "osD", (7, 3.5, 3.5), ("none", "full", "full"), strict=True)
     for (name, curve), (color, marker, size, fill) in zip(growth.groupby("pattern", sort=False), styles, strict=False):
         for kind, line in (("attended", "-"), ("reached", "--")):
@@ -108,10 +122,16 @@ def reach_growth(axes: Axes, growth: pd.DataFrame, exponents: pd.DataFrame) -> N
 
 
 def draw_shares(axes: Axes, parts: pd.DataFrame) -> None:
-    """A mark per head: how much of its attention lies on its row, and on its column; a cross: of one that attends to all alike.
+    """Draw each head's share of attention on its row and on its column, and a cross for uniform attention.
 
-    ``parts``: rows of :func:`replication.char_lm.evaluation.attention_in_parts`, of one kind of data. On the line, both make up
-    all.
+    On the dotted line, both shares add up to 1.
+
+    Parameters
+    ----------
+    axes : Axes
+        Panel to draw into.
+    parts : DataFrame
+        Rows of :func:`replication.char_lm.evaluation.attention_in_parts`, of one kind of data.
     """
     layers = sorted(parts["layer"].unique())
     for layer, (color, marker) in zip(layers, zip(PALETTE, "osD^vPX*", strict=True), strict=False):

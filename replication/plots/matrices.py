@@ -1,4 +1,4 @@
-"""Attention as matrices, queries down and keys across: masks, graphs and weights."""
+"""Attention matrices, queries down and keys across: masks, graphs and weights."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
@@ -19,7 +19,7 @@ _MASK, LEARNED, POSITION, _GOLD = "#2b4c7e", "#f0c239", "#4c9a6a", "#c0392b"
 
 
 def draw_mask(axes: Axes, mask: np.ndarray, title: str) -> None:
-    """One boolean mask ``[Q, K]``, allowed pairs dark: queries down, keys across."""
+    """Draw a boolean mask ``[Q, K]`` with allowed pairs dark."""
     as_matrix(axes, *mask.shape)
     fill_cells(axes, mask, _MASK)
     axes.set_title(f"{fill(title, 15)}\n{1 - mask.mean():.0%} sparse", fontsize=6.5)
@@ -28,7 +28,7 @@ def draw_mask(axes: Axes, mask: np.ndarray, title: str) -> None:
 def draw_graph(
     axes: Axes, learned: np.ndarray, position: np.ndarray, gold: np.ndarray, words: Sequence[str] | None = None
 ) -> None:
-    """A predicted graph ``[Q, K]``: by position green, what was learned yellow, gold edges starred (Fig. 1c, 3)."""
+    """Draw a predicted graph ``[Q, K]``: position pairs green, learned pairs yellow, gold edges starred (Figs. 1c, 3)."""
     as_matrix(axes, *gold.shape)
     fill_cells(axes, learned & ~position, LEARNED)
     fill_cells(axes, position, POSITION)
@@ -41,7 +41,7 @@ def draw_graph(
 def draw_weights(
     axes: Axes, weights: np.ndarray, gold: np.ndarray, words: Sequence[str] | None = None
 ) -> ScalarMappable:
-    """Attention weights ``[Q, K]`` with gold edges outlined. What comes back is for a colour bar."""
+    """Draw attention weights ``[Q, K]`` with gold edges outlined, and return the colour mapping for a colour bar."""
     as_matrix(axes, *gold.shape)
     shades = shade_cells(axes, np.where(weights > 0, weights, np.nan), "Blues", (0, 1))
     row, column = gold.nonzero()
@@ -52,9 +52,14 @@ def draw_weights(
 
 
 def predicted_maps(panels: Mapping[str, Sequence[np.ndarray]], words: Sequence[str]) -> Figure:
-    """A row per head, under its title: the predicted graph, and the weights under it (Figs. 3, 11, 12).
+    """Draw a row per head: the predicted graph, and the weights under it (Figs. 3, 11, 12).
 
-    ``panels``: by title, what was learned, what goes by position, gold edges, and weights, all ``[Q, K]``.
+    Parameters
+    ----------
+    panels : mapping of str to sequence of array ``[Q, K]``
+        By title: learned pairs, position pairs, gold edges and weights.
+    words : sequence of str
+        Labels of queries and keys.
     """
     size = (TEXT, min(PAGE, 2.9 * len(panels) + 0.7))
     figure, grid = plt.subplots(len(panels), 2, figsize=size, sharex=True, sharey=True, squeeze=False)
@@ -69,7 +74,7 @@ def predicted_maps(panels: Mapping[str, Sequence[np.ndarray]], words: Sequence[s
 
 
 def graph_key(figure: Figure, graph: bool = True, weights: bool = True, columns: int = 4) -> None:
-    """What colours and marks of :func:`draw_graph` and :func:`draw_weights` mean, under the figure."""
+    """Draw the legend of :func:`draw_graph` and :func:`draw_weights` below the figure."""
     of_graph = [
         Patch(color=LEARNED, label="predicted, learned"),
         Patch(color=POSITION, label="predicted, by position"),
@@ -84,9 +89,9 @@ def graph_key(figure: Figure, graph: bool = True, weights: bool = True, columns:
 def draw_token_graph(
     axes: Axes, words: Sequence[str], edges: np.ndarray, weights: np.ndarray, marked: Sequence[bool]
 ) -> None:
-    """A bipartite graph: queries above, keys below, a line per edge ``[Q, K]`` as dark as its weight (Fig. 5).
+    """Draw a bipartite graph: queries above, keys below, and a line per edge ``[Q, K]``, darker for larger weights (Fig. 5).
 
-    ``marked`` words are coloured, as are the edges between them.
+    ``marked`` words and the edges between them are coloured.
     """
     for row, column in zip(*edges.nonzero(), strict=True):
         both = marked[row] and marked[column]
@@ -101,7 +106,7 @@ def draw_token_graph(
 
 
 def share_map(axes: Axes, shares: pd.DataFrame, counts: pd.Series, title: str) -> None:
-    """Share of each tag (rows) that falls in each cluster (columns), in percent, beside how many tokens have the tag."""
+    """Draw the share of each tag (row) in each cluster (column), in percent; labels give the tag's number of tokens."""
     axes.set_title(title)
     shade_cells(axes, 100 * shares.to_numpy(), "Blues", (0, 100))
     rows, columns = shares.shape

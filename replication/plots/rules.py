@@ -1,4 +1,4 @@
-"""Rules that select what a model attends to: recall and drift against how many pairs are left out."""
+"""Selection rules: recall and drift by sparsity."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -8,9 +8,18 @@ from replication.results import front
 
 
 def rules(axes: Axes, points: pd.DataFrame, measure: str, x: str = "sparsity") -> None:
-    """A measure of every rule against ``x``, the Pareto front of its points; less is better for ``drift``.
+    """Draw each rule's Pareto front of a measure and sparsity; tuned heads are stars.
 
-    ``points``: those of :func:`replication.results.rule_points`. Heads that were tuned one by one are stars.
+    Parameters
+    ----------
+    axes : Axes
+        Panel to draw into.
+    points : DataFrame
+        Rows of :func:`replication.results.rule_points`.
+    measure : str
+        Column to draw; lower is better for ``drift``, higher for others.
+    x : str
+        ``sparsity``, or ``visited`` for its complement.
     """
     better = points.assign(score=-points[measure] if measure == "drift" else points[measure])
     fronts = front(better[better["method"].isin(RULES)], "score").assign(visited=lambda table: 1 - table["sparsity"])

@@ -1,4 +1,4 @@
-"""Selecting keys by score: one query's weights before and after, the steps between, and the forms of attention."""
+"""Selection of keys by score: one query's weights before and after, the steps between, and the forms of attention."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,15 +13,23 @@ from replication.plots.cells import as_matrix, fill_cells, frame_row, name_cells
 from replication.plots.style import BLUE, TEXT, VERMILLION
 
 _FULL, _SELECTED = BLUE, VERMILLION
-# From a tone that white paper does not swallow, so that the lowest score of a kept pair is seen.
+# Starts at a visible tone, so that kept pairs with the lowest scores differ from the white background.
 _SCORES = LinearSegmentedColormap.from_list("scores", plt.get_cmap("YlGnBu")(np.linspace(0.18, 1, 256)))
 
 
 def selected_keys(full: np.ndarray, selected: np.ndarray, words: Sequence[str], query: int, elsewhere: str) -> Figure:
-    """One query's weights over its keys, by full softmax above and by selection below, with lines to what is selected.
+    """Draw one query's weights under full softmax and under selection, with lines to the selected keys.
 
-    ``full`` and ``selected`` hold a weight per word and, last, the sum over all keys that are not shown, called ``elsewhere``,
-    which has a panel and a scale of its own.
+    Parameters
+    ----------
+    full, selected : array ``[K + 1]``
+        A weight per word, and last the sum over all keys that are not shown, which has its own panel and scale.
+    words : sequence of str
+        The keys shown.
+    query : int
+        Position of the query among the words.
+    elsewhere : str
+        Label of the keys that are not shown.
     """
     count, labels = len(words), _visible(words)
     figure, grid = plt.subplots(
@@ -56,23 +64,23 @@ def selected_keys(full: np.ndarray, selected: np.ndarray, words: Sequence[str], 
 
 
 def _visible(words: Sequence[str]) -> list[str]:
-    """Punctuation in quotation marks: a comma standing upright beside an axis is taken for a speck."""
+    """Put punctuation in quotation marks, because a rotated comma beside an axis looks like a speck."""
     return [word if any(map(str.isalnum, word)) else f"“{word}”" for word in words]
 
 
 def draw_values(
     axes: Axes, values: np.ndarray, limits: tuple[float, float], words: Sequence[str], row: int, title: str
 ) -> ScalarMappable:
-    """Scores or weights ``[Q, K]``, white where they are NaN, with a row framed; weights are those that begin at 0.
+    """Draw scores or weights ``[Q, K]`` with a framed row, and return the colour mapping for a colour bar.
 
-    What comes back is for a colour bar.
+    NaN stays white. Limits that begin at 0 select the colours of weights, others those of scores.
     """
     _frame(axes, words, row, title)
     return shade_cells(axes, values, "Blues" if limits[0] == 0 else _SCORES, limits)
 
 
 def draw_selected(axes: Axes, kept: np.ndarray, words: Sequence[str], row: int, title: str) -> None:
-    """A selection ``Bool[Q, K]`` with a row framed."""
+    """Draw a selection ``Bool[Q, K]`` with a framed row."""
     _frame(axes, words, row, title)
     fill_cells(axes, kept, "0.25")
 
@@ -85,7 +93,7 @@ def _frame(axes: Axes, words: Sequence[str], row: int, title: str) -> None:
 
 
 def draw_threshold(axes: Axes, scores: np.ndarray, count: int, title: str) -> None:
-    """One row's scores ``[K]`` from the largest on: those from the threshold up, which is the ``count``-th, in orange."""
+    """Draw one row's scores ``[K]`` in decreasing order; those from the ``count``-th, the threshold, up are orange."""
     ordered = np.sort(scores[np.isfinite(scores)])[::-1]
     threshold = ordered[min(count, len(ordered)) - 1]
     colors = np.where(ordered >= threshold, _SELECTED, _FULL)
@@ -98,17 +106,25 @@ def draw_threshold(axes: Axes, scores: np.ndarray, count: int, title: str) -> No
 
 
 def form_grid(scores: np.ndarray, kept: Mapping[str, Mapping[str, np.ndarray]], columns: int = 3) -> Figure:
-    """Matrices of attention forms in groups: a pair that a form keeps is as dark as its score ``[n, n]``.
+    """Draw the matrices of attention forms in groups, with kept pairs shaded by their score.
 
-    ``kept``: by group and form, Bool ``[n, n]``. What no form of a group keeps is grey. Titles say how many keys a row
-    keeps, on average.
+    Pairs that no form of a group keeps are grey. Titles give the mean number of keys per row.
+
+    Parameters
+    ----------
+    scores : array ``[n, n]``
+        Attention scores.
+    kept : mapping of str to mapping of str to array ``[n, n]`` of bool
+        By group and form, the kept pairs.
+    columns : int
+        Number of matrices side by side in a group.
     """
     lines = -(-max(map(len, kept.values())) // columns)
     figure = plt.figure(figsize=(TEXT, lines * (TEXT / (len(kept) * columns) + 0.35) + 0.9))
     for part, (group, forms) in zip(figure.subfigures(1, len(kept), squeeze=False)[0], kept.items(), strict=True):
         part.suptitle(group)
         grid = part.subplots(lines, columns, squeeze=False)
-        never = ~np.any([*forms.values()], axis=0)  # the future, where the group has one
+        never = ~np.any([*forms.values()], axis=0)  # the future in causal groups
         for axes in grid.flat[len(forms) :]:
             axes.axis("off")
         for axes, (name, mask) in zip(grid.flat, forms.items(), strict=False):

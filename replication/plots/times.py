@@ -1,4 +1,4 @@
-"""What attention costs: seconds and memory against the number of tokens, seconds against the number of blocks."""
+"""Cost of attention: time and memory by number of tokens, time by number of blocks."""
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -11,7 +11,7 @@ from replication.plots.curves import against_blocks, block_axis
 from replication.plots.style import BROWN, TEXT, VERMILLION, YELLOW, legend_below, powers_of_ten
 from replication.timing.repeats import block_seconds, is_disturbed, measurable, summary
 
-#: Attentions that are timed, as the scaling figure names and draws them; block-sparse ones have a colour per density.
+#: Label, colour and line of each timed attention in the scaling figure; block-sparse ones have a colour per density.
 _ATTENTIONS = {
     "block-sparse": ("block-sparse entmax", None, "o-"),
     "flex": ("softmax on the same blocks (FlexAttention)", None, "x:"),
@@ -23,11 +23,16 @@ _ATTENTIONS = {
 
 
 def scaling(table: pd.DataFrame, break_evens: pd.DataFrame) -> Figure:
-    """Time and memory of one pass against n, and the density up to which block-sparse attention is the faster one.
+    """Draw time and memory of one pass by n, and the density up to which block-sparse attention is faster.
 
-    Bands are quartiles over repeats, hollow marks timings that were disturbed; memory is drawn where it can be told.
+    Bands are quartiles over repeats, and hollow markers are disturbed timings. Memory is drawn only where it is measurable.
 
-    ``table``: rows of :func:`replication.timing.scaling.measure` of one pass; ``break_evens``: those of that pass.
+    Parameters
+    ----------
+    table : DataFrame
+        Rows of :func:`replication.timing.scaling.measure`, of one pass.
+    break_evens : DataFrame
+        Break-even densities of the same pass.
     """
     import seaborn as sns
 
@@ -64,31 +69,45 @@ def scaling(table: pd.DataFrame, break_evens: pd.DataFrame) -> Figure:
 
 
 def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
-    """Milliseconds per sequence against K, medians over repeats with bars to their quartiles (Figs. 7, 13).
+    """Draw milliseconds per sequence by K: medians over repeats, with bars to the quartiles (Figs. 7, 13).
 
-    Hollow marks are timings that were disturbed; the dotted line is the faster of the two full models. ``timed``: rows of
-    :func:`replication.results.read_block_times`; of several block sizes, each repeat counts with its mean over them.
+    Hollow markers are disturbed timings. The dotted line is the faster of the two full models.
+
+    Parameters
+    ----------
+    axes : Axes
+        Panel to draw into.
+    timed : DataFrame
+        Rows of :func:`replication.results.read_block_times`. Each repeat is averaged over block sizes.
     """
     seconds = 1000 * block_seconds(timed).groupby("repeat").mean()
     for name, method in BLOCK_METHODS.items():
         if name in seconds:
-            found = summary(seconds[name])
-            bars = [found["seconds"] - found["lower"], found["upper"] - found["seconds"]]
-            axes.errorbar(found.index, found["seconds"], bars, capsize=2, label=method.label, **method.style)
-            hollow = found[found["disturbed"]]
+            medians = summary(seconds[name])
+            bars = [medians["seconds"] - medians["lower"], medians["upper"] - medians["seconds"]]
+            axes.errorbar(medians.index, medians["seconds"], bars, capsize=2, label=method.label, **method.style)
+            hollow = medians[medians["disturbed"]]
             axes.plot(hollow.index, hollow["seconds"], **method.style | {"linestyle": "", "markerfacecolor": "white"})
     full = seconds[[name for name in ("full", "full-kernel") if name in seconds]].median().min()
     axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
     block_axis(axes, timed[timed["method"].isin(BLOCK_METHODS)]["count"])
-    # Where several panels share the axis, its end goes on to follow what is drawn in the others.
+    # Only the lower limit is fixed, so that panels sharing the axis can still extend it.
     axes.set_ylim(bottom=0, auto=None)
 
 
 def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Figure:
-    """A column per block size: time and score against K, and where there is softmax too, the score of entmax alone (Fig. 13).
+    """Draw time and score by K, a column per block size (Fig. 13).
 
-    ``points``: rows with ``block_size, method, count, seed, alpha, score``; ``timed``: those of
-    :func:`replication.results.read_block_times`; ``full``: the full model's score.
+    If some points use softmax, another row shows the score of entmax alone.
+
+    Parameters
+    ----------
+    points : DataFrame
+        ``block_size``, ``method``, ``count``, ``seed``, ``alpha`` and ``score``.
+    timed : DataFrame
+        Rows of :func:`replication.results.read_block_times`.
+    full : float
+        The full model's score.
     """
     scores = {"negative perplexity": points}
     if points["alpha"].nunique() > 1:

@@ -1,4 +1,4 @@
-"""Translation with attention forms: BLEU against the budget, and cross-attention word by word."""
+"""Translation with attention forms: BLEU by budget, and cross-attention between words."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,16 @@ from replication.plots.style import BLUE, PAGE, TEXT, VERMILLION
 
 
 def bleu_against_budget(axes: Axes, forms: pd.DataFrame, form: str = "Top-k") -> None:
-    """BLEU of one form against its budget k, a point per seed and a line through the means, beside full attention's.
+    """Draw a form's BLEU by budget k, a point per seed and a line through the means, and full attention's BLEU.
 
-    ``forms`` are rows of ``replication.results.as_trained``. The band is the range of full attention's seeds.
+    Parameters
+    ----------
+    axes : Axes
+        Panel to draw into.
+    forms : DataFrame
+        Rows of :func:`replication.results.as_trained`.
+    form : str
+        Attention form to draw. The band is the range of full attention's seeds.
     """
     full, points = forms[forms["form"] == "Full"]["bleu"], forms[forms["form"] == form]
     axes.axhspan(full.min(), full.max(), color=BLUE, alpha=0.2, linewidth=0)
@@ -35,7 +42,15 @@ def bleu_against_budget(axes: Axes, forms: pd.DataFrame, form: str = "Top-k") ->
 def cross_attention_maps(
     maps: dict[tuple[str, str], np.ndarray], source: Sequence[str], target: Sequence[str]
 ) -> Figure:
-    """Weights ``[T, S]`` by (row of panels, column of panels): target words down, source words across."""
+    """Draw cross-attention weights in a grid of panels, target words down and source words across.
+
+    Parameters
+    ----------
+    maps : dict of (str, str) to array ``[T, S]``
+        Weights by the panel's row and column.
+    source, target : sequence of str
+        Words of the source and target sentences.
+    """
     rows, columns = (list(dict.fromkeys(names)) for names in zip(*maps, strict=True))
     cell = (TEXT - 1.4) / (len(source) * len(columns))
     height = min(PAGE, len(rows) * (cell * len(target) + 0.2) + 0.8)

@@ -16,7 +16,7 @@ from replication.files.storage import provenance
 
 
 @dataclass(frozen=True)
-class Picture:
+class ReportFigure:
     """A figure with its notebook's title and first paragraph, and the tested claims that it shows."""
 
     name: str
@@ -78,14 +78,14 @@ def _paper(rows: list, others: dict[str, list]) -> dict[str, object]:
     return {"runs": list(cells), "rows": list(zip(rows, *cells.values(), strict=True))}
 
 
-def pictures(results: Path, claims: list) -> Iterator[Picture]:
+def pictures(results: Path, claims: list) -> Iterator[ReportFigure]:
     """Yield every figure of a run that has a notebook, in the order of their names."""
     for path in sorted((results / "figures").rglob("*.svg")):
         name = path.relative_to(results / "figures").with_suffix("").as_posix()
         notebook = results / "notebooks" / f"{name}.ipynb"
         if notebook.exists():
             title, about = introduction(notebook)
-            yield Picture(name, title, about, inline(path.read_text(encoding="utf-8")), [
+            yield ReportFigure(name, title, about, inline(path.read_text(encoding="utf-8")), [
                 claim for claim in claims if claim.notebook == name and claim.verdict != UNTESTED
             ])  # fmt: skip
 

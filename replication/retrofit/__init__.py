@@ -1,1 +1,1 @@
-"""A model that somebody has, made sparse: today's selection rules beside Sparsefinder's, and each head tuned to a recall."""
+"""Sparsified pretrained models: current selection rules beside Sparsefinder's, and heads tuned to a target recall."""

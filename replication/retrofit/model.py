@@ -1,4 +1,4 @@
-"""The model that is made sparse: the encoder of a masked language model trained here, or one that comes in a package."""
+"""Encoders to sparsify: masked language models trained by this project, or pretrained models."""
 
 from pathlib import Path
 
@@ -11,12 +11,25 @@ from replication.masked_lm.model import load_model
 
 
 def load_encoder(name: str | Path) -> PreTrainedModel:
-    """The encoder, whose output are its last hidden states.
+    """Load an encoder, in evaluation mode, on the accelerator if there is one.
 
-    ``name`` is the folder of a masked language model that was trained here, :data:`PACKAGE` with a folder of an installed
-    package, or a model of the hub or of any folder.
+    Parameters
+    ----------
+    name : str or Path
+        Folder of a masked language model trained by this project, :data:`PACKAGE` followed by a folder of an installed package,
+        any other model folder, or a model on the hub.
 
-    Raises ``FileNotFoundError`` if there is none.
+    Returns
+    -------
+    PreTrainedModel
+        The encoder, without a head.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such model.
+    ValueError
+        If its weights are truncated or damaged.
     """
     if str(name).startswith(PACKAGE) or not (Path(name) / "training.json").exists():
         model = _pretrained(str(name))
@@ -31,6 +44,6 @@ def _pretrained(name: str) -> PreTrainedModel:
     try:
         return AutoModel.from_pretrained(located(name))
     except OSError as error:
-        raise FileNotFoundError(f"{name}: no model there, nor on the hub ({error})") from error
+        raise FileNotFoundError(f"{name}: must be a model folder or a model on the hub ({error})") from error
     except SafetensorError as error:
-        raise ValueError(f"{name}: its weights are truncated or damaged ({error})") from error
+        raise ValueError(f"{name}: weights are truncated or damaged ({error})") from error

@@ -1,4 +1,4 @@
-"""Rules that say which pairs attend, from a section of the configuration: each at every point of its grid, in all layers."""
+"""Selection rules of a configuration section, one per grid point, each applied in all layers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,21 +8,31 @@ from torch import Tensor
 
 from replication.graphs.grids import Member, expand
 from replication.retrofit.rivals import Gate, Quest, StreamingLLM, TokensOfBlocks, VerticalSlash, XAttention
-from replication.retrofit.students import Students
+from replication.retrofit.students import LayerStudents
 from sparselib.blocks import ClusteredBlocks
 from sparselib.control import Graph
 from sparselib.graphs import PredictedGraph
 from sparselib.predictors import Clustering, Distance, Predictor, TopK
 
-#: Rules that learn nothing and draw nothing: by name, the predictor of raw queries and keys.
+#: Predictors on raw queries and keys that are neither learned nor random, by name.
 FIXED: dict[str, Callable[..., Predictor]] = {
     rule.__name__: rule for rule in (TopK, StreamingLLM, Quest, XAttention, VerticalSlash)
 }
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One point of the grid: its method and setting as they stand in tables, the seed (-1 if none matters), and the graph."""
+class SelectionRule:
+    """One grid point of a selection rule.
+
+    Attributes
+    ----------
+    method, setting : str
+        The rule's key in tables.
+    seed : int
+        Seed of its students; -1 if it has none.
+    graph : Graph
+        Graph of every layer.
+    """
 
     method: str
     setting: str
@@ -30,51 +40,65 @@ class Rule:
     graph: Graph
 
 
-def fixed(rules: Mapping[str, dict], layers: int, window: int, block: int) -> Iterator[Rule]:
-    """Rules without students. Every prediction is united with the same ``window`` of tokens; blocks have ``block`` tokens."""
+def fixed(rules: Mapping[str, dict], layers: int, window: int, block: int) -> Iterator[SelectionRule]:
+    """Yield the rules without students.
+
+    Parameters
+    ----------
+    rules : mapping
+        The configuration section.
+    layers : int
+        Layers of the model.
+    window : int
+        Width of the token window added to every prediction.
+    block : int
+        Tokens per block.
+    """
     for member in _expand(rules):
         if member.predictor in FIXED:
-            sized = {"Quest": {"page": block}, "XAttention": {"block": block}}.get(member.predictor, {})
-            predictor = FIXED[member.predictor](**sized, **member.arguments)
-            graph = PredictedGraph([_as_they_are] * layers, [predictor] * layers, window)
-            yield Rule(member.method, member.setting, -1, graph)
+            block_size = {"Quest": {"page": block}, "XAttention": {"block": block}}.get(member.predictor, {})
+            predictor = FIXED[member.predictor](**block_size, **member.arguments)
+            graph = PredictedGraph([_unprojected] * layers, [predictor] * layers, window)
+            yield SelectionRule(member.method, member.setting, -1, graph)
 
 
-def learned(rules: Mapping[str, dict], students: list[Students], window: int, block: int, seed: int) -> Iterator[Rule]:
-    """Rules with the students of every layer, of one seed."""
+def learned(
+    rules: Mapping[str, dict], students: list[LayerStudents], window: int, block: int, seed: int
+) -> Iterator[SelectionRule]:
+    """Yield the rules that use students, given the students of every layer for one seed."""
     for member in _expand(rules):
         if member.predictor in LEARNED:
-            made = [LEARNED[member.predictor](of_layer, block, **member.arguments) for of_layer in students]
-            graph = PredictedGraph([project for project, _ in made], [predictor for _, predictor in made], window)
-            yield Rule(member.method, member.setting, seed, graph)
+            steps = [LEARNED[member.predictor](student, block, **member.arguments) for student in students]
+            graph = PredictedGraph([project for project, _ in steps], [predictor for _, predictor in steps], window)
+            yield SelectionRule(member.method, member.setting, seed, graph)
 
 
 def clusters(rules: Mapping[str, dict], predictor: str) -> list[int]:
-    """Numbers of clusters that the grid asks of ``"Clustering"`` or ``"ClusteredBlocks"``, in order."""
+    """Return the sorted cluster counts that the grid uses with `predictor` (``"Clustering"`` or ``"ClusteredBlocks"``)."""
     return sorted({member.arguments["clusters"] for member in _expand(rules) if member.predictor == predictor})
 
 
-#: Distances, say, as the projection of a layer's queries and keys, and the predictor of what it gives.
-_Made = tuple[Callable[[Tensor], Tensor], Predictor]
+#: Projection of a layer's queries and keys, and the predictor that takes the projected vectors.
+_Steps = tuple[Callable[[Tensor], Tensor], Predictor]
 
 
-def _distance(students: Students, block: int, threshold: float) -> _Made:
+def _distance(students: LayerStudents, block: int, threshold: float) -> _Steps:
     return students.projection, Distance(threshold)
 
 
-def _kmeans(students: Students, block: int, clusters: int, top_k: int = 1) -> _Made:
+def _kmeans(students: LayerStudents, block: int, clusters: int, top_k: int = 1) -> _Steps:
     return students.projection, Clustering(students.centroids[clusters], top_k)
 
 
-def _blocks(students: Students, block: int, clusters: int, count: int) -> _Made:
-    return students.chunked, TokensOfBlocks(ClusteredBlocks(students.of_chunks[clusters], count), block)
+def _blocks(students: LayerStudents, block: int, clusters: int, count: int) -> _Steps:
+    return students.chunk_projection, TokensOfBlocks(ClusteredBlocks(students.chunk_centroids[clusters], count), block)
 
 
-def _gate(students: Students, block: int, count: int) -> _Made:
-    return _as_they_are, Gate(students.gate.of_queries, students.gate.of_keys, block, count)
+def _gate(students: LayerStudents, block: int, count: int) -> _Steps:
+    return _unprojected, Gate(students.gate.query_weights, students.gate.key_weights, block, count)
 
 
-LEARNED: dict[str, Callable[..., _Made]] = {
+LEARNED: dict[str, Callable[..., _Steps]] = {
     "Distance": _distance,
     "Clustering": _kmeans,
     "ClusteredBlocks": _blocks,
@@ -84,5 +108,5 @@ LEARNED: dict[str, Callable[..., _Made]] = {
 _expand: Callable[[Mapping[str, dict]], list[Member]] = partial(expand, known=[*FIXED, *LEARNED])
 
 
-def _as_they_are(x: Tensor) -> Tensor:
+def _unprojected(x: Tensor) -> Tensor:
     return x

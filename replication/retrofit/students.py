@@ -1,4 +1,4 @@
-"""What rules learn from a model's own queries and keys: projections, centroids of tokens and of chunks, and gates."""
+"""Students of one layer, trained on a model's queries and keys: projections, token and chunk centroids, and gates."""
 
 import time
 from collections.abc import Iterable
@@ -16,15 +16,30 @@ from sparselib.projections import Projection, fit_projection
 
 
 @dataclass
-class Students:
-    """What one layer has learned from one seed. ``chunked`` and ``of_chunks`` are for blocks of tokens (section 6.1)."""
+class LayerStudents:
+    """Students of one layer and seed.
+
+    Attributes
+    ----------
+    projection : Projection
+        Projection of tokens.
+    centroids : dict of Tensor
+        Centroids of projected tokens, by cluster count.
+    chunk_projection : Projection
+        Projection of tokens for block selection (section 6.1).
+    chunk_centroids : dict of Tensor
+        Centroids of projected chunks, by cluster count.
+    gate : Gate
+        Gate over blocks.
+    seconds : dict of float
+        Training time of each student.
+    """
 
     projection: Projection
     centroids: dict[int, Tensor]
-    chunked: Projection
-    of_chunks: dict[int, Tensor]
+    chunk_projection: Projection
+    chunk_centroids: dict[int, Tensor]
     gate: Gate
-    #: How long each of them took to learn.
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -42,28 +57,55 @@ def fit_students(
     learning_rate: float,
     points: int,
     seed: int,
-) -> Students:
-    """Learn all of it on the same batches of one layer; ``points`` queries and keys per head are clustered."""
+) -> LayerStudents:
+    """Train all students of one layer on the same batches.
+
+    Parameters
+    ----------
+    batches : list of NeededEdges
+        Queries and keys of the layer, with the edges to predict.
+    normalizer : Normalizer
+        The model's normaliser, whose weights the gate learns.
+    clusters, block_clusters : iterable of int
+        Cluster counts of tokens and of chunks.
+    block : int
+        Tokens per block.
+    dimension, gate_dimension : int
+        Output size of the projections and the gate.
+    epochs, gate_epochs : int
+        Training epochs of the projections and the gate.
+    learning_rate : float
+        Learning rate of all students.
+    points : int
+        Queries and keys per head to cluster.
+    seed : int
+        Seed of all students.
+
+    Returns
+    -------
+    LayerStudents
+        The students, with their training times.
+    """
     clock, seconds = time.perf_counter(), {}
 
     def lap(name: str) -> None:
         nonlocal clock
         seconds[name], clock = time.perf_counter() - clock, time.perf_counter()
 
-    learning = {"dimension": dimension, "epochs": epochs, "learning_rate": learning_rate, "seed": seed}
-    projection, _ = fit_projection(batches, **learning)
+    training = {"dimension": dimension, "epochs": epochs, "learning_rate": learning_rate, "seed": seed}
+    projection, _ = fit_projection(batches, **training)
     lap("projection")
     tokens = sample_points(batches, projection, points, seed)
     centroids = {count: fit_centroids(tokens, count, seed) for count in clusters}
     lap("centroids")
     chunks = Chunks(block)
-    chunked, _ = fit_projection(batches, chunks=chunks, **learning)
-    pooled = sample_points(batches, chunked, points, seed, chunks)
-    of_chunks = {count: fit_centroids(pooled, count, seed) for count in block_clusters}
+    chunk_projection, _ = fit_projection(batches, chunks=chunks, **training)
+    chunk_points = sample_points(batches, chunk_projection, points, seed, chunks)
+    chunk_centroids = {count: fit_centroids(chunk_points, count, seed) for count in block_clusters}
     lap("blocks")
     gate = fit_gate(
         batches, normalizer, block=block, count=1, dimension=gate_dimension, epochs=gate_epochs,
         learning_rate=learning_rate, seed=seed,
     )  # fmt: skip
     lap("gate")
-    return Students(projection, centroids, chunked, of_chunks, gate, seconds)
+    return LayerStudents(projection, centroids, chunk_projection, chunk_centroids, gate, seconds)

@@ -1,4 +1,4 @@
-"""The text that rules learn from, are tuned on and are measured on."""
+"""Token sequences for training, tuning and measuring selection rules."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,16 +10,19 @@ from replication.files.storage import read_tensors
 
 
 def sequences(path: Path, first: int, count: int) -> Tensor:
-    """So many sequences of ids ``[N, n]``, without padding, from the ``first`` on.
+    """Read ``count`` sequences of ids ``[N, n]`` without padding, starting at sequence ``first``.
 
-    Raises ``ValueError`` if there are fewer.
+    Raises
+    ------
+    ValueError
+        If the file has too few sequences.
     """
     ids = read_tensors(path, kind=KIND)["input_ids"]
     if len(ids) < first + count:
-        raise ValueError(f"{path}: {len(ids)} sequences, and {first + count} are asked for")
+        raise ValueError(f"{path}: must contain at least {first + count} sequences, got {len(ids)}")
     return ids[first : first + count]
 
 
 def batches(ids: Tensor, size: int) -> Iterator[Tensor]:
-    """``[N, n]`` -> up to ``size`` sequences at a time."""
+    """Split ids ``[N, n]`` into batches of at most ``size`` sequences."""
     return iter(ids.split(size))

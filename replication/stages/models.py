@@ -326,7 +326,7 @@ def _students(files, layers: int, seeds: Iterable[int]):
         If a layer has none.
     """
     from replication.graphs import centroids, projections
-    from replication.graphs.replaced import Students
+    from replication.graphs.replaced import ModelStudents
     from replication.layout import layer_file
 
     students = {}
@@ -335,7 +335,7 @@ def _students(files, layers: int, seeds: Iterable[int]):
         learned: list[Path] = [files.projections(seed) / name for name in names]
         found: list[Path] = [files.centroids(seed) / name for name in names]
         inputs(*learned, *found)
-        students[seed] = Students(
+        students[seed] = ModelStudents(
             [projections.load(path) for path in learned], [centroids.load(path) for path in found]
         )
     return students

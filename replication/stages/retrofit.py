@@ -62,7 +62,7 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
     from replication.places import known, retrofit
     from replication.retrofit.measuring import measure
     from replication.retrofit.model import load_encoder
-    from replication.retrofit.rules import Rule
+    from replication.retrofit.rules import SelectionRule
     from replication.retrofit.text import batches, sequences
     from replication.settings import as_columns, label
     from sparselib.huggingface import sparsify as tuned
@@ -85,7 +85,7 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
         dimension=settings["students"]["dimension"], window=settings["window"], alpha=settings["alpha"], seed=seed,
     )  # fmt: skip
     sparse.save(output)
-    rule = Rule("sparsified", label({"target": recall}), seed, sparse.graph)
+    rule = SelectionRule("sparsified", label({"target": recall}), seed, sparse.graph)
     measured = measure(network, sparse.control, [rule], batches(held_out, size), gold_rule(settings["gold"]))
     write_table(output / "measured.parquet", as_columns(measured))
 

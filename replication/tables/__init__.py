@@ -1,1 +1,1 @@
-"""Tables of the READMEs, written from the files that runs left, so that no number is copied by hand."""
+"""Tables of the READMEs, generated from the runs' files, so that no number is copied by hand."""

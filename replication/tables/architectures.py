@@ -1,4 +1,4 @@
-"""Which of transformers' architectures are computed as they are, and which are refused."""
+"""Verdicts on the transformers library's architectures: exact or refused."""
 
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
@@ -6,7 +6,7 @@ from replication.tables.markers import markdown
 
 
 def counts() -> str:
-    """How many architectures have each verdict, of those whose config can be made tiny."""
+    """Return the number of architectures per verdict, of those whose config can be made tiny."""
     table = read_table(ROOT / "docs" / "architectures.csv")
     (version,) = table["transformers"].astype(str).unique()
     number = table["verdict"].value_counts()

@@ -1,4 +1,4 @@
-"""Block-sparse entmax attention on a GPU: what benchmarks/attention.py left."""
+"""Block-sparse entmax attention on GPUs, from the results of benchmarks/attention.py."""
 
 import json
 from pathlib import Path
@@ -15,12 +15,12 @@ PEERS = {
 
 
 def reports() -> list[dict]:
-    """A report for each GPU, by the name of its file."""
+    """Return the report of each GPU, in the order of the file names."""
     return [json.loads(path.read_text()) for path in sorted(Path(FOLDER).glob("attention-*.json"))]
 
 
 def speed() -> str:
-    """Milliseconds of both passes and the targets that follow from them, a table for each GPU."""
+    """Return a table per GPU of the milliseconds of both passes."""
     return "\n\n".join(f"{_heading(report)}\n\n{_times(report)}" for report in reports())
 
 
@@ -53,17 +53,17 @@ def _times(report: dict) -> str:
     columns = {name: key for name, key in columns.items() if key in present}
     cells = []
     for causal, dimension, n in sizes:
-        found = {}
+        by_column = {}
         for row in rows:
             if (row["causal"], row["dimension"], row["n"]) == (causal, dimension, n):
-                found[row["attention"], row["block"], row["density"]] = row
-        times = [_milliseconds(found.get(column)) for column in columns.values()]
+                by_column[row["attention"], row["block"], row["density"]] = row
+        times = [_milliseconds(by_column.get(column)) for column in columns.values()]
         cells.append([f"{n}{', causal' if causal else ''}", str(dimension), *times])
     return markdown(["n", "D", *columns], cells)
 
 
 def targets() -> str:
-    """How many times as fast as each peer, at a tenth of the blocks, and the share of a prediction: by GPU and size."""
+    """Return the speedup over each peer at a tenth of the blocks, and the share of predicting them, by GPU and size."""
     header = ["GPU", "n", "D", "blocks of", "forward and backward", "target", "replayed", "as called"]
     rows = []
     for report in reports():
@@ -86,7 +86,7 @@ def _size(row: dict) -> list[str]:
 
 
 def _judged(row: dict, name: str, layout: str) -> list[str]:
-    """Replayed, and as called; bold where the target is met."""
+    """Format a target's value, replayed and as called; bold if the target is met."""
     return [
         f"{'**' * met}{layout.format(row[kind + name])}{'**' * met}"
         for kind, met in (("replayed_", row["replayed_met"]), ("", row["met"]))
@@ -94,7 +94,7 @@ def _judged(row: dict, name: str, layout: str) -> list[str]:
 
 
 def _milliseconds(row: dict | None) -> str:
-    """Replayed from a CUDA graph, and as called from Python where that differs by a tenth or more."""
+    """Format the time replayed from a CUDA graph, and as called from Python if that takes over 10 % longer."""
     if row is None or row["milliseconds"] is None:
         return ""
     called, replayed = row["milliseconds"], row["replayed"]

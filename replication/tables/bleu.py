@@ -1,4 +1,4 @@
-"""BLEU of full entmax translators: of the stored runs on real text, and of the models that are shipped."""
+"""BLEU of full entmax translators: stored runs on real text, and shipped models."""
 
 import json
 
@@ -10,17 +10,17 @@ PAIRS = ["en-de", "en-fr"]
 
 
 def multi30k() -> str:
-    """BLEU on Multi30k's test set, beside a published transformer of that size."""
+    """Return BLEU on Multi30k's test set, with published transformers of that size."""
     return markdown(["sacreBLEU", *PAIRS], _multi30k())
 
 
 def darby() -> str:
-    """BLEU on Darby's test verses."""
+    """Return BLEU on Darby's test verses."""
     return markdown(["sacreBLEU", *PAIRS], [_darby()])
 
 
 def bleu() -> str:
-    """The same, and that of the shipped translators on the embedded corpus."""
+    """Return BLEU on both texts, and of the shipped translators on the embedded corpus."""
     shipped = {pair: ROOT / "checkpoints" / "translation" / pair / "model" / "made_by.json" for pair in PAIRS}
     measured = [json.loads(path.read_text())["measured"]["bleu.csv"] for path in shipped.values()]
     tests = [next(row for row in rows if row["split"] == "test") for rows in measured]
@@ -43,7 +43,7 @@ def _multi30k() -> list[list[str]]:
 
 
 def _row(runs: tuple[str, ...], text: str) -> list[str]:
-    """What was translated, and the BLEU of every pair in the run that has it."""
+    """Return the test set's description, and each pair's BLEU from the run that has the pair."""
     folders = [ROOT / "reported" / run / "translation" for run in runs]
     paths = [next(folder / pair / "bleu.csv" for folder in folders if (folder / pair).is_dir()) for pair in PAIRS]
     tests = [read_table(path).set_index("split").loc["test"] for path in paths]

@@ -1,4 +1,4 @@
-"""Efficient Sparsefinder on Brown: nats and visited blocks at the smallest blocks."""
+"""Efficient Sparsefinder on Brown: nats and visited blocks at the smallest block size."""
 
 from replication.files.paths import ROOT
 from replication.methods import BLOCK_METHODS
@@ -7,7 +7,7 @@ from replication.tables.markers import markdown
 
 
 def blocks(run: str) -> str:
-    """Nats of each method at each K, in brackets the blocks visited; means over student seeds and numbers of clusters."""
+    """Return each method's nats at each K, with visited blocks in brackets; means over student seeds and clusters."""
     table = read_blocks(ROOT / "reported" / run / "masked_lm")
     size = table["block_size"].min()
     table = table[table["block_size"] == size]
@@ -18,7 +18,7 @@ def blocks(run: str) -> str:
     for name, method in BLOCK_METHODS.items():
         cells = [means.loc[(name, count)] for count in counts]
         rows.append([method.label, *(f"{cell['nats']:.3f} ({cell['attended']:.1f})" for cell in cells)])
-    whole = ["full entmax", *[""] * (len(counts) - 1), f"{full['nats']:.3f} ({full['attended']:.0f})"]
+    full_row = ["full entmax", *[""] * (len(counts) - 1), f"{full['nats']:.3f} ({full['attended']:.0f})"]
     return markdown(
-        [f"blocks of {size} tokens, nats (blocks visited)", *(f"K = {count}" for count in counts)], [*rows, whole]
+        [f"blocks of {size} tokens, nats (blocks visited)", *(f"K = {count}" for count in counts)], [*rows, full_row]
     )

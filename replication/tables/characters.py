@@ -1,4 +1,4 @@
-"""Table 3 of Extremely Sparse Transformer on War and Peace, beside what the paper prints for enwik8."""
+"""Table 3 of Extremely Sparse Transformer on War and Peace, with the paper's numbers for enwik8."""
 
 import math
 
@@ -18,7 +18,7 @@ PUBLISHED = {
 
 
 def table3() -> str:
-    """Bits per character, attended positions and the mean span of each model: means over its seeds, bits with their spread."""
+    """Return each model's bits per character with their spread, attended positions and span, as means over seeds."""
     paper = read_table(ROOT / "config" / "published" / "extremely_sparse_table3.csv").set_index("model")
     measured = read_characters(FOLDER, "measured.csv")
     rows = []
@@ -37,7 +37,7 @@ def table3() -> str:
 
 
 def baselines() -> str:
-    """Bits per character of n-grams on the same text."""
+    """Return the n-grams' bits per character on the same text."""
     table = read_table(FOLDER / "war-and-peace" / "baselines.csv")
     return markdown(
         ["n-grams", "bits per character", "characters"],

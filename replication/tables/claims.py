@@ -1,7 +1,7 @@
-"""Tables of what the runs in ``reported`` say of the papers' claims, from their ledgers.
+"""Tables of the papers' claims, from the ledgers of the runs in ``reported``.
 
-Only claims that are findings of a paper count, and only on real data: identities check this implementation, and generated text
-or pictures are a demonstration.
+Only findings of a paper, tested on real data, are counted. Identities check this implementation, and generated text or pictures
+are a demonstration.
 """
 
 import pandas as pd
@@ -12,16 +12,16 @@ from replication.tables.markers import markdown
 
 VERDICTS = ["holds", "fails", "undecided", "not comparable", "untested"]
 DECIDED = VERDICTS[:3]
-#: The run of the default profile, and the papers' own tables.
+#: Names of the default profile's run, and of the papers' own tables.
 DEMO, PAPERS = "demo", "papers"
 
 
 def ledger(run: str) -> pd.DataFrame:
     """Return the ledger of a reported run, with each claim's ``measure``, ``unit``, ``relation`` and ``threshold``."""
-    found = pd.read_csv(ROOT / "reported" / run / "claims.csv", keep_default_na=False)
+    judged = pd.read_csv(ROOT / "reported" / run / "claims.csv", keep_default_na=False)
     published = pd.read_csv(ROOT / "config" / "published" / "claims.csv", keep_default_na=False)
     published = published.rename(columns={"effect": "measure"})
-    return found.merge(published[["id", "measure", "unit", "relation", "threshold"]], on="id", validate="one_to_one")
+    return judged.merge(published[["id", "measure", "unit", "relation", "threshold"]], on="id", validate="one_to_one")
 
 
 def runs() -> dict[str, pd.DataFrame]:
@@ -31,32 +31,32 @@ def runs() -> dict[str, pd.DataFrame]:
 
 
 def evidence() -> dict[str, pd.DataFrame]:
-    """Return of every run the claims that it tests on real data, by id; runs without any are left out."""
-    found = {name: table[table["data"] == "real"].set_index("id") for name, table in runs().items() if name != PAPERS}
-    return {name: table for name, table in found.items() if not table.empty}
+    """Return each run's claims on real data, indexed by id; runs without any are left out."""
+    real = {name: table[table["data"] == "real"].set_index("id") for name, table in runs().items() if name != PAPERS}
+    return {name: table for name, table in real.items() if not table.empty}
 
 
 def findings() -> dict[str, pd.DataFrame]:
-    """Return :func:`evidence` on findings of the papers; runs that say something of none are left out."""
-    found = {name: table[table["kind"] == "finding"] for name, table in evidence().items()}
-    return {name: table for name, table in found.items() if (table["verdict"] != "untested").any()}
+    """Return the part of :func:`evidence` on the papers' findings; runs that test none are left out."""
+    tables = {name: table[table["kind"] == "finding"] for name, table in evidence().items()}
+    return {name: table for name, table in tables.items() if (table["verdict"] != "untested").any()}
 
 
 def outcomes(kind: str = "finding") -> pd.Series:
-    """Return what the runs on real data say of each claim together, by id.
+    """Return the common outcome of each claim over all runs on real data, by id.
 
-    ``holds`` or ``fails`` if every run that tests it says so, ``differs`` if they do not agree, ``undecided`` if all are, or
-    ``no verdict``.
+    ``holds``, ``fails`` or ``undecided`` if all runs with one of these verdicts agree, ``differs`` if they do not, and
+    ``no verdict`` if there is none.
     """
     everything = pd.concat(evidence().values())
     judged = everything[everything["verdict"].isin(DECIDED)]
-    said = judged.groupby(level=0)["verdict"].agg(lambda found: found.iloc[0] if found.nunique() == 1 else "differs")
+    common = judged.groupby(level=0)["verdict"].agg(lambda each: each.iloc[0] if each.nunique() == 1 else "differs")
     claims = ledger(DEMO)
-    return said.reindex(claims.loc[claims["kind"] == kind, "id"]).fillna("no verdict")
+    return common.reindex(claims.loc[claims["kind"] == kind, "id"]).fillna("no verdict")
 
 
-#: What :func:`outcomes` says, in words.
-SAID = {
+#: Wording of each outcome of :func:`outcomes`.
+WORDING = {
     "holds": "hold in every run that tests them",
     "fails": "fail in every run that tests them",
     "differs": "differ between runs",
@@ -66,18 +66,18 @@ SAID = {
 
 
 def verdicts() -> str:
-    """Count claims, not claims times runs."""
-    found = outcomes()
-    counts = ", ".join(f"{(found == outcome).sum()} {words}" for outcome, words in SAID.items())
-    own, identities = outcomes("ours"), outcomes("identity")
+    """Return a sentence with the number of claims per outcome, counting each claim once over all runs."""
+    known = outcomes()
+    counts = ", ".join(f"{(known == outcome).sum()} {words}" for outcome, words in WORDING.items())
+    ours, identities = outcomes("ours"), outcomes("identity")
     return (
-        f"**{len(found)} findings of the papers, tested on real data in {len(findings())} runs:** {counts}."
-        f" Not counted: {len(own)} claims of this repository, {len(identities)} identities that check the implementation, and"
+        f"**{len(known)} findings of the papers, tested on real data in {len(findings())} runs:** {counts}."
+        f" Not counted: {len(ours)} claims of this repository, {len(identities)} identities that check the implementation, and"
         " everything measured on generated text or pictures, which is a demonstration."
     )
 
 
-#: The claims of the papers that a reader asks for first.
+#: The papers' most prominent claims.
 MAIN = (
     "mlm-recall-distance-first",
     "mlm-recall-kmeans-second",
@@ -93,18 +93,18 @@ MAIN = (
 
 
 def main() -> str:
-    """Return the main claims on real data: what all runs say together, and verdict and effect in each."""
+    """Return the main claims on real data: the common outcome, and each run's verdict and effect."""
     known, together = evidence(), outcomes()
     statements = ledger(DEMO).set_index("id")
     rows = []
     for claim in MAIN:
         judged = {name: table.loc[claim] for name, table in known.items() if claim in table.index}
-        # Where it is decided, or else where something can be said of it.
+        # Runs that decide the claim, and runs that measured something for it.
         decided = [name for name, row in judged.items() if row["verdict"] in DECIDED]
         near = [name for name, row in judged.items() if row["numbers"] != "not measured here"]
-        # Of runs that do not decide it, the one that lacks least.
-        told = decided or sorted(near, key=lambda name: len(judged[name]["change"]))[:1]
-        shown = "; ".join(f"{verdict(judged[name])} ([{name}](reported/{name}))" for name in told)
+        # If no run decides the claim, show the run that lacks least.
+        chosen = decided or sorted(near, key=lambda name: len(judged[name]["change"]))[:1]
+        shown = "; ".join(f"{verdict(judged[name])} ([{name}](reported/{name}))" for name in chosen)
         rows.append([statements.loc[claim, "statement"], together[claim], shown, needed(statements.loc[claim])])
     return markdown(
         ["claim", "together", "on real text: verdict, effect (95 % interval)", "the effect has to be"], rows
@@ -112,7 +112,7 @@ def main() -> str:
 
 
 def counts() -> str:
-    """Return how many findings each run on real data gives which verdict, and the papers' own tables."""
+    """Return the number of findings per verdict, for each run on real data and the papers' own tables."""
     rows = []
     papers = runs()[PAPERS]
     for name, table in [*findings().items(), (PAPERS, papers[papers["kind"] == "finding"])]:
@@ -123,7 +123,7 @@ def counts() -> str:
 
 
 def demonstration() -> str:
-    """Return what the default profile says on generated text and pictures."""
+    """Return the default profile's verdicts on generated text and pictures."""
     rows = []
     for _, row in ledger(DEMO).iterrows():
         if row["data"] == "generated" and row["verdict"] != "untested":
@@ -132,7 +132,7 @@ def demonstration() -> str:
 
 
 def decided(of: tuple[str, ...], prefixes: tuple[str, ...]) -> str:
-    """Return claims that one of these runs decides: a column each, and what the effect has to be."""
+    """Return the claims that one of these runs decides, with a column per run and the criterion."""
     shown = {name: table.set_index("id") for name, table in runs().items() if name in of}
     rows = []
     for claim in shown[of[0]].itertuples():
@@ -143,7 +143,7 @@ def decided(of: tuple[str, ...], prefixes: tuple[str, ...]) -> str:
 
 
 def judged(run: str, prefixes: tuple[str, ...]) -> str:
-    """Return every claim that a run says something of: verdict, effect with its interval, and what would change it."""
+    """Return every claim that a run measured: verdict, effect with its interval, and what would change it."""
     rows = []
     for _, row in ledger(run).iterrows():
         if row["id"].startswith(prefixes) and row["numbers"] != "not measured here":
@@ -155,14 +155,14 @@ def judged(run: str, prefixes: tuple[str, ...]) -> str:
 
 
 def over(row: pd.Series) -> str:
-    """Return the sparsities compared and what the interval varies over."""
+    """Return the compared sparsities, and what the interval varies over."""
     return "; ".join(filter(None, [row["where"], row["n"]]))
 
 
 def verdict(row: pd.Series) -> str:
-    """Return the verdict and effect of a ledger's row, with the interval; premises not met, or what is missing."""
+    """Return a ledger row's verdict and effect, with its interval, the unmet premises, or the missing comparison."""
     if row["verdict"] == "untested":
-        # What is missing stands first.
+        # The missing comparisons come first in `numbers`.
         return f"untested: {row['numbers'].split('; settings')[0].split('; ')[0]}".removesuffix(": ")
     if row["verdict"] == "not comparable":
         return f"not comparable, {effect(row)}: {'; '.join(unmet(row['premise']))}"
@@ -170,20 +170,20 @@ def verdict(row: pd.Series) -> str:
 
 
 def masked_lm() -> str:
-    """Return what Brown decides: at the papers' length, twice, and at a quarter of it."""
+    """Return the claims decided on Brown, by two models at the papers' sequence length and one at a quarter of it."""
     return decided(("brown-512", "brown-512-seed1", "brown"), ("sparse-consistency", "mlm-", "blocks-"))
 
 
 def translation() -> str:
-    """Return what Darby's verses and Multi30k's short sentences decide."""
+    """Return the claims decided on Darby's verses and on Multi30k's short sentences."""
     return decided(("darby", "darby-en-de", "multi30k"), ("mt-",))
 
 
 def forms() -> str:
-    """Return what attention forms on Multi30k and Darby's verses decide, and normalisers on Multi30k."""
+    """Return the claims decided by attention forms on Multi30k and Darby, and by normalisers on Multi30k."""
     return decided(("multi30k-forms", "darby-forms", "multi30k-speed"), ("est-", "xst-"))
 
 
 def characters() -> str:
-    """Return what War and Peace decides."""
+    """Return the claims decided on War and Peace."""
     return decided(("war-and-peace-512",), ("clm-",))

@@ -14,12 +14,12 @@ DARBY = ROOT / "reported" / "darby-forms" / "forms" / "sentences" / "fr-en"
 
 
 def measured() -> pd.DataFrame:
-    """BLEU of every translator."""
+    """Return the BLEU of every translator on Multi30k."""
     return read_forms(FOLDER)
 
 
 def table1() -> str:
-    """BLEU of each form at each budget, with the spread over seeds and the paper's IWSLT17 Fr-En in brackets."""
+    """Return the BLEU of each form and budget, with the spread over seeds and the paper's IWSLT17 Fr-En in brackets."""
     table = as_trained(measured())
     budgets = sorted(table["budget"].dropna().unique(), reverse=True)
     means = by_budget(measured())
@@ -40,7 +40,7 @@ def table1() -> str:
 
 
 def tested_fully() -> str:
-    """BLEU of the same models when they attend fully in translating."""
+    """Return the same models' BLEU when they translate with full attention."""
     table = measured()
     table = table[(table["tested_with"] == "Full") & (table["form"] != "Full")]
     table = table.pivot_table(index="form", columns="budget", values="bleu")
@@ -50,19 +50,19 @@ def tested_fully() -> str:
 
 
 def darby() -> str:
-    """BLEU of every model on Darby's verses, and how much of the top layer's cross-attention is at a word's counterpart."""
+    """Return each model's BLEU on Darby's verses, and the word alignment of its top layer's cross-attention."""
     layers = read_cross_attention(DARBY)
     top = layers[layers["layer"] == layers["layer"].max()].set_index(["form", "seed"])
     rows = []
     for (form, seed), tested in read_forms(DARBY).groupby(["form", "seed"], sort=False):
         bleu = tested.set_index("tested_with")["bleu"]
-        said = top.loc[(form, seed)]
+        attention = top.loc[(form, seed)]
         shown = [
             bleu[form],
             bleu["Full"],
-            100 * said["aligned_words"],
-            100 * said["aligned_mass"],
-            100 * said["on_the_end"],
+            100 * attention["aligned_words"],
+            100 * attention["aligned_mass"],
+            100 * attention["on_the_end"],
         ]
         rows.append([f"{form}, seed {seed}", *(f"{value:.1f}" for value in shown)])
     heads = ["BLEU", "BLEU attending fully", "words aligned, %", "weight at counterparts, %", "weight on the end, %"]
@@ -70,7 +70,7 @@ def darby() -> str:
 
 
 def _cell(mean: float, spread: float, printed: float) -> str:
-    """The mean, its standard deviation where there are seeds, and the paper's number where it prints one."""
+    """Format a mean, with its standard deviation and the paper's number unless they are NaN."""
     around = "" if math.isnan(spread) else f" ± {spread:.1f}"
     beside = "" if math.isnan(printed) else f" ({printed:.1f})"
     return f"{mean:.1f}{around}{beside}"

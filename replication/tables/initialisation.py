@@ -1,4 +1,4 @@
-"""What the initialisation of a model trained from scratch changes: recall of each method against the window."""
+"""Effect of a model's initialisation on each method's recall above the window."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from replication.files.reading import read_table
 from replication.methods import METHODS
 from replication.tables.markers import markdown
 
-#: Runs with the same corpus, sizes and training; their query and key weights start equal or independent.
+#: Initial query and key weights of runs with the same corpus, sizes and training.
 RUNS = {
     "brown-512": "equal",
     "brown-512-seed1": "equal, a second model",
@@ -43,7 +43,7 @@ def _perplexity(folder: Path) -> float:
 
 
 def _cell(gained: pd.DataFrame, curves: Curves, method: str) -> str:
-    """Return the mean over student seeds with their deviation, or where the method's grid ends before the band."""
+    """Format the mean and deviation over student seeds, or the end of the method's grid if it is below the band."""
     if method not in gained.index:
         return f"ends at {curves.reach(method):.3f}"
     return f"{gained.loc[method, 'mean']:+.1f} ± {gained.loc[method, 'std']:.1f}"

@@ -1,4 +1,4 @@
-"""Where k-means leads distance: the same graphs with other projections, more clusters and more centroids per point."""
+"""Comparison of k-means and distance with other projections, more clusters and more centroids per point."""
 
 import pandas as pd
 
@@ -12,17 +12,17 @@ from replication.settings import labelled
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "reported" / "brown-512" / "kmeans"
-#: Near the gold sparsity, as the ledger compares.
+#: The ledger's band near the gold sparsity.
 BAND = Band.parse("gold - 0.10")
 #: Sparsity at which recall is read off the fronts.
 SPARSITY = 0.9
-#: k-means as the paper's figures have it, with one centroid to a point, and with any number of them.
+#: k-means with one centroid per point, as in the paper's figures, and with any number.
 ONE, ANY = "k-means, k = 1", "k-means, any k"
 LOSSES = {"triplet": "triplet, Eq. 7", "set": "set, the authors' code"}
 
 
 def compared(points: pd.DataFrame) -> Curves:
-    """Return curves of recall in points; k-means once with one centroid per point and once with any number."""
+    """Return the recall curves, with k-means once with one centroid per point and once with any number."""
     rivals = points[points["method"].isin([DISTANCE, ROUTING])]
     kmeans = points[points["method"] == KMEANS]
     rows = pd.concat([rivals, single(kmeans).assign(method=ONE), kmeans.assign(method=ANY)], ignore_index=True)
@@ -30,7 +30,7 @@ def compared(points: pd.DataFrame) -> Curves:
 
 
 def projections() -> str:
-    """A row for each loss and dimension: recall at a sparsity of 0.9, and how far distance is ahead of k-means."""
+    """Return a row per loss and dimension: recall at a sparsity of 0.9, and distance's lead over k-means."""
     rows = []
     for path in sorted(
         FOLDER.glob("*.csv"), key=lambda path: (path.stem.split("-")[0] == "set", _dimension(path.stem))

@@ -1,4 +1,4 @@
-"""Where a table stands in a text: between a comment with its name and a comment that ends it."""
+"""Tables between marker comments in Markdown files."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,25 +7,34 @@ END = "<!-- end of table -->"
 
 
 def with_tables(text: str, tables: Mapping[str, Callable[[], str]]) -> str:
-    """The text with every table that it names written anew.
+    """Return the text with the content of every marked table replaced.
+
+    Parameters
+    ----------
+    text : str
+        Markdown with tables between ``<!-- table NAME -->`` and ``<!-- end of table -->``.
+    tables : mapping of str to callable
+        Functions that return the tables, by name.
 
     Raises
     ------
     ValueError
-        If it names a table that there is not, or one has no end.
+        If a name is unknown, or a marker has no counterpart.
     """
 
     def written(match: re.Match) -> str:
         if match["name"] not in tables:
-            raise ValueError(f"no table {match['name']!r}, only {', '.join(sorted(tables))}")
+            raise ValueError(f"`table` must be one of {', '.join(sorted(tables))}, got {match['name']!r}")
         return f"{match['start']}\n{tables[match['name']]()}\n{END}"
 
     if text.count("<!-- table ") != text.count(END):
-        raise ValueError(f"{text.count('<!-- table ')} tables begin, and {text.count(END)} end")
+        raise ValueError(
+            f"every table must have an end, got {text.count('<!-- table ')} tables and {text.count(END)} ends"
+        )
     return re.sub(rf"(?P<start><!-- table (?P<name>[\w-]+) -->)\n.*?{END}", written, text, flags=re.DOTALL)
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
-    """A table of Markdown."""
+    """Return a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -10,7 +10,7 @@ NAMES = {"softmax": "softmax", "topk": "top-k", "sparsemax": "sparsemax", "entma
 
 
 def table25() -> str:
-    """Target tokens per second in training and in beam search, by the multiple of softmax's, and BLEU."""
+    """Return the tokens per second in training and in beam search, also relative to softmax, and BLEU."""
     rows = []
     for row in read_table(TABLE).itertuples():
         speeds = [

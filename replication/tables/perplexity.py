@@ -1,4 +1,4 @@
-"""Perplexity of masked language models beside n-grams."""
+"""Perplexity of masked language models and n-gram baselines."""
 
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
@@ -23,7 +23,7 @@ FOLDERS = tuple(dict.fromkeys(folder for folder, _ in CORPORA))
 
 
 def perplexity(folders: tuple[str, ...] = FOLDERS) -> str:
-    """Perplexity over the same masked tokens, a row for each corpus of the runs."""
+    """Return perplexities over the same masked tokens, a row per corpus of the runs."""
     rows = []
     for (folder, corpus), name in CORPORA.items():
         if folder in folders:

@@ -1,17 +1,17 @@
-"""How much is tried on the way to a trusted result: counts from the tests that try it."""
+"""Numbers of reliability checks, counted in the source of the tests."""
 
 import ast
 import re
 
 from replication.files.paths import ROOT
 
-#: What is counted: the file, the variable of the environment with its number in CI, and the target that asks for more.
+#: Test file, environment variable with the number of tries, and make target that tries more.
 TRIED = {
     "runs killed at random moments": ("tests/workflow/test_kills.py", "KILLS", "test-kills"),
     "artefacts changed, swapped or cut": ("tests/replication/files/test_mutations.py", "MUTATIONS", None),
     "rows of certificates": ("tests/kernels/test_certificates_many.py", "ROWS", "test-certificates"),
 }
-#: Files whose cases are malformed inputs and configurations.
+#: Test files whose cases are malformed inputs and configurations.
 MALFORMED = (
     "tests/replication/config/test_parsing.py",
     "tests/replication/config/test_cross_checks.py",
@@ -19,30 +19,30 @@ MALFORMED = (
     "tests/replication/test_stages.py",
     "tests/replication/test_harsh_circumstances.py",
 )
-#: What a test says that expects an error.
+#: Pattern in the source of tests that expect an error.
 ERROR = r"raises|assert_one_line|problem|(exit_code|returncode) == 1"
 
 
 def reliability() -> str:
-    """A line: how often each thing is tried in CI, and how often by a target of its own."""
+    """Return a line with the number of tries in CI, and by make targets that try more."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    said = []
+    counts = []
     for what, (path, variable, target) in TRIED.items():
         (default,) = re.findall(rf'environ\.get\("{variable}", "(\d+)"\)', (ROOT / path).read_text(encoding="utf-8"))
         more = re.findall(rf"^\t{variable}=(\d+) ", makefile, re.MULTILINE)
-        said.append(f"{int(default):,} {what}" + (f" ({int(more[0]):,} by `make {target}`)" if target else ""))
-    tried = ", ".join([*said, f"{malformed():,} malformed inputs and configurations"])
+        counts.append(f"{int(default):,} {what}" + (f" ({int(more[0]):,} by `make {target}`)" if target else ""))
+    tried = ", ".join([*counts, f"{malformed():,} malformed inputs and configurations"])
     return (
         f"**Tried in every CI run:** {tried}. Nothing is lost, everything is refused by name, no certificate is wrong."
     )
 
 
 def malformed() -> int:
-    """Cases of parametrised tests that expect an error, counted in their source."""
+    """Return the number of test cases that expect an error, counted in their source."""
     count = 0
     for path in MALFORMED:
         module = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-        named = {ast.unparse(one.targets[0]): one.value for one in module.body if isinstance(one, ast.Assign)}
+        named = {ast.unparse(node.targets[0]): node.value for node in module.body if isinstance(node, ast.Assign)}
         for function in module.body:
             expects = isinstance(function, ast.FunctionDef) and function.name.startswith("test_")
             if expects and re.search(ERROR, ast.unparse(function)):
@@ -51,7 +51,7 @@ def malformed() -> int:
 
 
 def _cases(function: ast.FunctionDef, named: dict[str, ast.expr]) -> int:
-    """How many cases a test's decorators list, as far as they are written out; one without."""
+    """Return the number of cases that a test's decorators list literally; 1 without decorators."""
     cases = 1
     for decorator in function.decorator_list:
         if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.parametrize":

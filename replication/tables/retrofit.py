@@ -1,4 +1,4 @@
-"""A pretrained encoder made sparse: which rule leads, and what tuned heads came to."""
+"""A sparsified pretrained encoder: comparison of rules, and results of tuned heads."""
 
 import json
 
@@ -14,15 +14,15 @@ FOLDER = ROOT / "reported" / "minilm" / "retrofit"
 
 
 def leaders() -> str:
-    """Return each rule's sparsity at the recall at which they are compared, the sparsest first."""
+    """Return each rule's sparsity at the target recall, the sparsest first."""
     points = points_of(read_rules(FOLDER))
     rows = []
     for method in (method for method in RULES if method in set(points.table["method"])):
         values = sparsities_at(points, method, TARGET)
         if np.isfinite(values).all():
-            found = left_out(method, values, points.units)
-            low, high = found.interval
-            rows.append((found.value, [RULES[method].label, f"{found.value:.1f} ({low:.1f} to {high:.1f})"]))
+            sparsity = left_out(method, values, points.units)
+            low, high = sparsity.interval
+            rows.append((sparsity.value, [RULES[method].label, f"{sparsity.value:.1f} ({low:.1f} to {high:.1f})"]))
     return markdown(
         ["rule", f"pairs left out at a recall of {TARGET}, % (95 % interval)"],
         [row for _, row in sorted(rows, reverse=True)],
@@ -30,12 +30,14 @@ def leaders() -> str:
 
 
 def tuned() -> str:
-    """What heads that were tuned to each target do on other text."""
+    """Return the results of tuned heads on other text, a row per target."""
     rows = []
     for target, measured in read_sparsified(FOLDER).items():
-        told = json.loads((FOLDER / "sparsified" / f"recall{target}" / "sparsified.json").read_text(encoding="utf-8"))
+        sparsified = json.loads(
+            (FOLDER / "sparsified" / f"recall{target}" / "sparsified.json").read_text(encoding="utf-8")
+        )
         heads = measured.groupby(["layer", "head"])["recall"].mean()
-        dense = sum(head["predictor"] == "dense" for head in told["report"]["heads"])
+        dense = sum(head["predictor"] == "dense" for head in sparsified["report"]["heads"])
         means = measured[["recall", "sparsity", "drift", "cosine"]].mean()
         cells = [f"{means[name]:.3f}" for name in ("recall", "sparsity", "drift", "cosine")]
         rows.append(

@@ -1,4 +1,4 @@
-"""Speed on a CPU: what the scripts in benchmarks left, as text."""
+"""Speed on CPUs, from the text output of the scripts in benchmarks."""
 
 import re
 
@@ -10,21 +10,27 @@ NUMBER = r"([\d.]+)"
 
 
 def speed() -> str:
-    """Ours, a peer in the same run, and how many times as fast ours is; a row for each machine."""
+    """Return our time, a peer's time in the same run, and the speedup, a row per machine."""
     rows = [*_normalizers(), *_sweep(), *_decoding(), *_blocks()]
     return markdown(["", "machine", "ours", "peer", "times as fast"], rows)
 
 
 def found(pattern: str, text: str, name: str) -> re.Match:
-    """Where a pattern of several lines stands; raises ``ValueError`` with the file's name if nowhere."""
+    """Return the first match of a multi-line pattern.
+
+    Raises
+    ------
+    ValueError
+        If there is no match; the message names the file.
+    """
     match = re.search(pattern, text, flags=re.MULTILINE)
     if match is None:
-        raise ValueError(f"{name}: no line like {pattern}")
+        raise ValueError(f"{name}: must contain a line like {pattern}")
     return match
 
 
 def _sections(name: str, first: str) -> list[tuple[str, str]]:
-    """Machine and text of each run in a file: the line that begins one names the machine."""
+    """Return the machine and text of each run in a file; a run's first line names the machine."""
     parts = re.split(rf"^(?=.*{first})", (FOLDER / name).read_text(), flags=re.MULTILINE)
     return [(part.split(", torch")[0], part) for part in parts if part]
 

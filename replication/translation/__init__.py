@@ -1,3 +1,3 @@
-"""Machine translation with fairseq: data, training, decoding, and measuring decoder self-attention."""
+"""Machine translation with fairseq: data, training, decoding and decoder self-attention."""
 
-import replication.translation.fairseq  # noqa: F401  (makes fairseq importable, before any module here imports it)
+import replication.translation.fairseq  # noqa: F401  (must come first: it makes fairseq importable)

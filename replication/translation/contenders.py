@@ -1,4 +1,4 @@
-"""The normalisers that Table 25 of Explicit Sparse Transformer compares, each with whose implementation."""
+"""Normalisers, and their implementations, compared in Table 25 of Explicit Sparse Transformer."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +9,13 @@ from replication.translation.fairseq.normalizers import IMPLEMENTATIONS
 
 @dataclass(frozen=True)
 class Contender:
-    """A normaliser, as ``--attention-normalizer`` calls it, and whose it is."""
+    """A normaliser, named as for ``--attention-normalizer``, and its implementation."""
 
     name: str
     implementation: str
 
     def options(self, top_k: int) -> dict[str, object]:
-        """What makes fairseq's model attend with it."""
+        """Return fairseq's options for this normaliser."""
         implementation = (
             {"attention_implementation": self.implementation} if self.implementation in IMPLEMENTATIONS else {}
         )
@@ -26,10 +26,10 @@ class Contender:
         )
 
     def folder(self, models: Path) -> Path:
-        """Where its model lies among those of all."""
+        """Return the contender's subfolder of ``models``."""
         return models / self.implementation / self.name
 
 
 CONTENDERS = tuple(Contender(name, implementation) for implementation, name in trained.CONTENDERS)
-#: The normaliser that the others are compared with, and the paper's own.
+#: The baseline and the paper's normaliser.
 SOFTMAX, TOP_K = CONTENDERS[:2]

@@ -1,6 +1,6 @@
-"""Cross-attention of a translator, word by word: how concentrated it is, and whether it finds the words' counterparts.
+"""Word-level cross-attention of a translator: its concentration, and its agreement with word alignments.
 
-The row of a target word is the one that its first piece is predicted from.
+A target word's row is the row that predicts its first piece.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from sparselib.control import LayerCall
 from sparselib.dense_attention import attention_weights
 
 CONTINUED = "@@"
-#: A map of fewer target words shows little.
+#: Fewest target words of the map chosen for display.
 ENOUGH_WORDS = 8
 
 
 @dataclass(frozen=True)
 class WordMap:
-    """Weights ``[layers, H, T, S]`` from T target words to S source words, the last of which is the sentence's end."""
+    """Weights ``[layers, H, T, S]`` from T target words to S source words; the last source word is the end mark."""
 
     source: list[str]
     target: list[str]
@@ -29,9 +29,16 @@ class WordMap:
 
 
 def word_map(pieces: tuple[list[str], list[str]], weights: Tensor) -> WordMap:
-    """Weights ``[layers, H, target pieces + 1, source pieces + 1]``, ends included, from pieces to words.
+    """Convert weights between pieces to weights between words.
 
-    Weights of the pieces of a source word are added up.
+    The weights of a source word's pieces are summed.
+
+    Parameters
+    ----------
+    pieces : tuple of list of str
+        Source and target pieces, without end marks.
+    weights : Tensor ``[layers, H, target pieces + 1, source pieces + 1]``
+        Weights, including the end marks.
     """
     (source, columns), (target, rows) = (_words(side) for side in pieces)
     columns = torch.tensor([*columns, len(source)])
@@ -41,7 +48,7 @@ def word_map(pieces: tuple[list[str], list[str]], weights: Tensor) -> WordMap:
 
 
 def _words(pieces: list[str]) -> tuple[list[str], list[int]]:
-    """Words, and for each piece the number of its word."""
+    """Return the words, and the word number of each piece."""
     words, numbers, start = [], [], True
     for piece in pieces:
         part = piece.removesuffix(CONTINUED)
@@ -56,7 +63,7 @@ def _words(pieces: list[str]) -> tuple[list[str], list[int]]:
 
 @torch.no_grad()
 def word_maps(translator: Translator, split: str, batch_tokens: int) -> Iterator[tuple[int, WordMap, Tensor]]:
-    """Number, map and piece-level weights ``[layers, H, T, S]`` of every pair of a split, teacher-forced, longest last."""
+    """Yield the number, word map and piece weights ``[layers, H, T, S]`` of each pair, teacher-forced, longest last."""
     dataset, padding = translator.dataset(split), translator.dictionary.pad()
     control = translator.model.attention_controls["cross"]
     for sample in translator.batches(dataset, list(range(len(dataset))), batch_tokens):
@@ -72,70 +79,87 @@ def word_maps(translator: Translator, split: str, batch_tokens: int) -> Iterator
             pair = dataset[number]
             # Sources are padded on the left.
             real = sample["net_input"]["src_tokens"][row] != padding
-            of_pair = weights[row][:, :, : len(pair["target"])][..., real]
+            pair_weights = weights[row][:, :, : len(pair["target"])][..., real]
             pieces = tuple(
                 [translator.dictionary[token] for token in pair[side][:-1].tolist()] for side in ("source", "target")
             )
-            yield number, word_map(pieces, of_pair), of_pair
+            yield number, word_map(pieces, pair_weights), pair_weights
 
 
 def describe(
     translator: Translator, split: str, alignments: list[list[tuple[int, int]]] | None, batch_tokens: int
 ) -> tuple[pd.DataFrame, tuple[int, WordMap]]:
-    """Measures per decoder layer, means over heads, and one map to look at: the first of the shortest with enough words.
-
-    ``entropy`` (bits), ``entropy_of_8`` (that of the eight largest weights alone), ``attended`` (nonzero weights) and
-    ``on_the_end`` (weight of the source's last token, the sentence's end) are means over all target pieces; ``aligned_mass`` is
-    the weight that a word with counterparts gives to them, and ``aligned_words`` the share of these words whose largest weight,
-    in the mean over heads, is at a counterpart; NaN without ``alignments``.
+    """Measure the cross-attention of each decoder layer, and select one map for display.
 
     Parameters
     ----------
-    alignments : for each pair of the split, (word in the source, word in the target)
+    translator : Translator
+        The model and its data.
+    split : str
+        Split of the data.
+    alignments : list of list of tuple, optional
+        For each pair of the split, aligned word numbers (source, target).
+    batch_tokens : int
+        Tokens per batch.
+
+    Returns
+    -------
+    table : DataFrame
+        A row per layer, with means over heads. ``entropy`` (bits), ``entropy_of_8`` (entropy of the eight largest weights),
+        ``attended`` (nonzero weights) and ``on_the_end`` (weight of the source's end mark) are means over all target pieces.
+        ``aligned_mass`` is the weight from an aligned target word to its counterparts. ``aligned_words`` is the share of these
+        words whose largest weight, averaged over heads, is on a counterpart. Both are NaN without ``alignments``.
+    map : tuple of int and WordMap
+        Number and map of the first shortest pair with at least :data:`ENOUGH_WORDS` words.
 
     Raises
     ------
     ValueError
-        If there are not as many alignments as pairs.
+        If the numbers of alignments and pairs differ.
     """
     pairs = len(translator.dataset(split))
     if alignments is not None and len(alignments) != pairs:
-        raise ValueError(f"{len(alignments)} alignments for {pairs} pairs of {split}")
-    entropy, of_8, nonzero, end, rows, mass, found, words = 0.0, 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0
-    shown: tuple[int, WordMap] | None = None
-    for number, of_words, weights in word_maps(translator, split, batch_tokens):
-        if shown is None or _preference(number, of_words) < _preference(*shown):
-            shown = number, of_words
+        raise ValueError(f"`alignments` must have one entry per pair of {split} ({pairs}), got {len(alignments)}")
+    entropy, top_8, nonzero, end, rows, mass, hits, words = 0.0, 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0
+    displayed: tuple[int, WordMap] | None = None
+    for number, words_of_pair, weights in word_maps(translator, split, batch_tokens):
+        if displayed is None or _preference(number, words_of_pair) < _preference(*displayed):
+            displayed = number, words_of_pair
         entropy = entropy + _bits(weights)
         largest = weights.topk(min(8, weights.shape[-1])).values
-        of_8 = of_8 + _bits(largest / largest.sum(-1, keepdim=True))
+        top_8 = top_8 + _bits(largest / largest.sum(-1, keepdim=True))
         nonzero = nonzero + (weights > 0).sum(-1).double().mean(1).sum(1)
         end = end + weights[..., -1].mean(1).sum(1)
         rows += weights.shape[2]
         if alignments is not None:
-            gold = torch.zeros(len(of_words.target), len(of_words.source), dtype=torch.bool, device=weights.device)
+            gold = torch.zeros(
+                len(words_of_pair.target), len(words_of_pair.source), dtype=torch.bool, device=weights.device
+            )
             for source, target in alignments[number]:
                 gold[target, source] = True
             linked = gold.any(-1)
-            mean = of_words.weights.mean(1)
+            mean = words_of_pair.weights.mean(1)
             mass = mass + (mean * gold).sum((1, 2))
-            found = found + (gold & (mean == mean.amax(-1, keepdim=True))).any(-1).sum(1)
+            hits = hits + (gold & (mean == mean.amax(-1, keepdim=True))).any(-1).sum(1)
             words += int(linked.sum())
     layers = translator.decoder.layers
-    nothing = torch.full((layers,), torch.nan)
-    table = {"layer": range(layers), "entropy": entropy / rows, "entropy_of_8": of_8 / rows}
+    undefined = torch.full((layers,), torch.nan)
+    table = {"layer": range(layers), "entropy": entropy / rows, "entropy_of_8": top_8 / rows}
     table |= {"attended": nonzero / rows, "on_the_end": end / rows}
-    table |= {"aligned_mass": mass / words if words else nothing, "aligned_words": found / words if words else nothing}
+    table |= {
+        "aligned_mass": mass / words if words else undefined,
+        "aligned_words": hits / words if words else undefined,
+    }
     columns = {name: values.tolist() if isinstance(values, Tensor) else values for name, values in table.items()}
-    return pd.DataFrame(columns), shown
+    return pd.DataFrame(columns), displayed
 
 
 def _bits(weights: Tensor) -> Tensor:
-    """Entropy of rows ``[layers, H, T, S]``, mean over heads, summed over rows: ``[layers]``."""
+    """Return the entropy of rows ``[layers, H, T, S]``, averaged over heads and summed over rows: ``[layers]``."""
     return torch.special.entr(weights).sum(-1).mean(1).sum(1) / torch.log(torch.tensor(2.0))
 
 
 def _preference(number: int, word_map: WordMap) -> tuple[bool, int, int]:
-    """The smallest is shown: the first of the shortest with enough words."""
+    """Return the sort key for display: pairs with enough words first, then shorter and earlier pairs."""
     words = len(word_map.target)
     return words < ENOUGH_WORDS, words, number

@@ -1,4 +1,4 @@
-"""Parallel text to fairseq's binary format: tokenised, cut into joint subwords, with one dictionary for both languages."""
+"""Conversion of parallel text to fairseq's binary format, with joint subwords and one dictionary for both languages."""
 
 import shutil
 import tempfile
@@ -16,17 +16,24 @@ CODES = "codes.bpe"
 def binarize(
     corpus: Path, source: str, target: str, splits: list[str], words: str, merges: int, output: Path, like: Path | None
 ) -> None:
-    """Write ``output``: ``codes.bpe``, ``pieces/<split>.<language>`` and fairseq's dictionaries and binary data.
+    """Write ``codes.bpe``, ``pieces/<split>.<language>`` and fairseq's dictionaries and binary data to ``output``.
 
     Parameters
     ----------
-    corpus : folder with ``<split>.<language>``
-    words : ``"moses"`` or ``"spaces"``
-        How text becomes words.
+    corpus : Path
+        Folder with ``<split>.<language>``.
+    source, target : str
+        Language codes.
+    splits : list of str
+        Splits of the corpus.
+    words : str
+        Tokeniser, ``"moses"`` or ``"spaces"``.
     merges : int
         Merge operations of the joint byte pair encoding.
+    output : Path
+        Folder to write to.
     like : Path, optional
-        Another ``output`` whose codes and dictionary are taken, so that a model can go from one corpus to the other.
+        Another ``output``, whose codes and dictionary are reused so that a model can move from one corpus to the other.
     """
     languages = (source, target)
     text = {split: read_parallel(corpus, split, languages) for split in splits}

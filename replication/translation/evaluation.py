@@ -1,4 +1,4 @@
-"""Measuring a translator: BLEU, its decoder's attention graphs, and what predicted graphs do to it."""
+"""Evaluation of a translator: BLEU, decoder attention graphs, and BLEU under predicted graphs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,31 +20,31 @@ from sparselib.control import Graph, LayerCall
 
 
 def score(hypotheses: list[str], references: list[str]) -> tuple[float, str]:
-    """Corpus BLEU as sacreBLEU computes it by default (cased, 13a), and its signature.
+    """Return corpus BLEU with sacreBLEU's defaults (cased, 13a), and its signature.
 
     Raises
     ------
     ValueError
-        If there are not as many hypotheses as references; nothing is scored then.
+        If the numbers of hypotheses and references differ.
     """
     if len(hypotheses) != len(references):
-        raise ValueError(f"{len(hypotheses)} hypotheses for {len(references)} references: nothing is scored")
-    metric = BLEU(force=True)  # no warning about text whose words are set apart: it is so on both sides
+        raise ValueError(f"`hypotheses` must have one entry per reference ({len(references)}), got {len(hypotheses)}")
+    metric = BLEU(force=True)  # suppresses the warning about tokenised text, since both sides are tokenised
     value = metric.corpus_score(hypotheses, [references]).score
     return value, str(metric.get_signature())
 
 
 def sentence_counts(hypotheses: list[str], references: list[str]) -> pd.DataFrame:
-    """A row per sentence: its number as ``sentence``, and what corpus BLEU adds up, :data:`replication.bleu.COUNTS`."""
+    """Return a row per sentence: its number ``sentence``, and the counts of corpus BLEU, :data:`replication.bleu.COUNTS`."""
     metric, rows = BLEU(force=True, effective_order=True), []
     for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True)):
-        found = metric.sentence_score(hypothesis, [reference])
-        rows.append([number, found.sys_len, found.ref_len, *found.counts, *found.totals])
+        bleu = metric.sentence_score(hypothesis, [reference])
+        rows.append([number, bleu.sys_len, bleu.ref_len, *bleu.counts, *bleu.totals])
     return pd.DataFrame(rows, columns=["sentence", *COUNTS])
 
 
 def to_text(pieces: list[str], words: str, language: str) -> list[str]:
-    """Hypotheses in pieces as text: pieces joined, and the tokenisation undone."""
+    """Join the pieces of each hypothesis and undo the tokenisation."""
     detokenize = detokenizer(words, language)
     return [detokenize(join_pieces(line)) for line in pieces]
 
@@ -57,12 +57,25 @@ def extract_decoder_graphs(
 
     Parameters
     ----------
+    translator : Translator
+        The model and its data.
+    split : str
+        Split of the data.
+    sentences : int
+        Largest number of sentences.
     shortest : int
-        Only target sentences of more pieces than this (20 in the paper).
+        Only target sentences with more pieces than this are drawn (20 in the paper).
+    seed : int
+        Seed of the draw.
+    batch_tokens : int
+        Tokens per batch.
+    folder : Path
+        Folder of the graph files.
 
     Returns
     -------
-    A row per stored sentence, in the order of the graphs: ``sequence``, ``source``, ``target`` in pieces.
+    DataFrame
+        A row per stored sentence, in the order of the graphs: ``sequence``, ``source``, ``target`` in pieces.
 
     Raises
     ------
@@ -72,10 +85,10 @@ def extract_decoder_graphs(
     dataset = translator.dataset(split)
     eligible = [i for i in range(len(dataset)) if len(dataset[i]["target"]) > shortest]
     if not eligible:
-        raise ValueError(f"no target sentence of {split} has more than {shortest} pieces")
+        raise ValueError(f"{split}: no target sentence has more than {shortest} pieces")
     order = torch.randperm(len(eligible), generator=torch.Generator().manual_seed(seed))[:sentences].sort().values
     chosen = [eligible[i] for i in order.tolist()]
-    place = {index: row for row, index in enumerate(chosen)}
+    row_of = {index: row for row, index in enumerate(chosen)}
     attention = translator.model.decoder.layers[0].self_attn
     longest = max(len(dataset[i]["target"]) for i in chosen)
     paths = [folder / f"layer{layer:02}.safetensors" for layer in range(translator.decoder.layers)]
@@ -84,7 +97,7 @@ def extract_decoder_graphs(
     ) as writer:
         for sample in tqdm(translator.batches(dataset, chosen, batch_tokens), desc="extract", mininterval=5):
             lengths = (sample["target"] != translator.dictionary.pad()).sum(1).cpu()
-            rows = [place[index] for index in sample["id"].tolist()]
+            rows = [row_of[index] for index in sample["id"].tolist()]
 
             def store(call, mask, rows=rows, lengths=lengths):
                 for n, row in enumerate(rows):
@@ -98,7 +111,7 @@ def extract_decoder_graphs(
 
 @dataclass
 class PooledTally:
-    """Pairs counted over all steps, layers and heads of one decoding."""
+    """Pair counts over all steps, layers and heads of one decoding."""
 
     visible: int = 0
     predicted: int = 0
@@ -129,10 +142,32 @@ def evaluate_replaced(
     beam: int,
     batch_tokens: int,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """BLEU of beam search under every replacement: :func:`replication.graphs.replaced.evaluate_replaced` with ``bleu``.
+    """Measure the BLEU of beam search under every replacement.
 
-    The first sentences of the split, as many as there are references. Sparsity and recall are over all pairs that beam search
-    looked at. The second table has the :func:`sentence_counts`.
+    Parameters
+    ----------
+    translator : Translator
+        The model and its data.
+    split : str
+        Split of the data.
+    references : list of str
+        Target text of the first sentences of the split, which are translated.
+    words : str
+        ``"moses"`` or ``"spaces"``, as in :func:`replication.translation.data.binarize`.
+    replacements : Replacements
+        Graphs of the decoder's self-attention.
+    beam : int
+        Beam size.
+    batch_tokens : int
+        Tokens per batch.
+
+    Returns
+    -------
+    scores : DataFrame
+        As from :func:`replication.graphs.replaced.evaluate_replaced`, with ``bleu`` and ``signature``. Sparsity and recall
+        count all pairs that beam search visits.
+    counts : DataFrame
+        The :func:`sentence_counts` of every replacement.
     """
     language = translator.task.cfg.target_lang
 

@@ -1,4 +1,4 @@
-"""Translators that attend by one of the nine forms of Extremely Sparse Transformer: trained with it, and measured."""
+"""Options and evaluation of translators with one of the nine attention forms of Extremely Sparse Transformer."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,31 +13,31 @@ from sparselib.control import LayerCall
 from sparselib.forms import form
 
 FULL, TOP_K = "Full", "Top-k"
-#: Forms by the names that XST's text gives no row of its own: with another form in cross-attention (sections 6.1 and 6.2).
+#: Variants from XST's text (sections 6.1 and 6.2), as the forms of self- and cross-attention.
 WITH_ANOTHER_CROSS_FORM = {"Top-k self": (TOP_K, FULL), "Top-k OOW cross": ("Top-k OOW", TOP_K)}
 
 
 def form_options(name: str, budget: int | None) -> dict[str, object]:
-    """fairseq's options of a form at a budget of k attended positions; Full needs none.
+    """Return fairseq's options for a form with a budget of attended positions; Full needs no budget.
 
     Raises
     ------
     ValueError
-        If the form is unknown, or the budget missing or below 1.
+        If the form is unknown, or the budget is missing or below 1.
     """
     if budget is None and name != FULL:
-        raise ValueError(f"budget: the form {name} needs one, at least 1")
-    own, cross = WITH_ANOTHER_CROSS_FORM.get(name, (name, None))
-    form(own, 1 if budget is None else budget)
+        raise ValueError(f"`budget` must be at least 1 for the form {name}, got None")
+    self_form, cross_form = WITH_ANOTHER_CROSS_FORM.get(name, (name, None))
+    form(self_form, 1 if budget is None else budget)
     if name == FULL:
         return {"attention_normalizer": "softmax"}
-    options = {"attention_form": own, "attention_budget": budget}
-    return options if cross is None else options | {"attention_cross_form": cross}
+    options = {"attention_form": self_form, "attention_budget": budget}
+    return options if cross_form is None else options | {"attention_cross_form": cross_form}
 
 
 @contextmanager
 def attending_fully(translator: Translator) -> Iterator[None]:
-    """Inside, a translator attends to everything, whatever it was trained with (EST, "sparsified only in training")."""
+    """Let a translator attend to all visible pairs inside the block (EST, "sparsified only in training")."""
     with ExitStack() as stack:
         for control in translator.model.attention_controls.values():
             stack.enter_context(control.restricted_to(None))
@@ -47,11 +47,29 @@ def attending_fully(translator: Translator) -> Iterator[None]:
 def measure(
     translator: Translator, split: str, references: list[str], words: str, beam: int, batch_tokens: int
 ) -> tuple[dict[str, object], pd.DataFrame]:
-    """BLEU of beam search over a split, and how many positions a query attends to, as ``attended_<place>``.
+    """Measure the BLEU of beam search over a split, and the attended positions per query.
 
-    If there are fewer references than sentences, the first ones are translated.
+    Parameters
+    ----------
+    translator : Translator
+        The model and its data.
+    split : str
+        Split of the data.
+    references : list of str
+        Target text of the first sentences of the split, which are translated.
+    words : str
+        ``"moses"`` or ``"spaces"``, as in :func:`replication.translation.data.binarize`.
+    beam : int
+        Beam size.
+    batch_tokens : int
+        Tokens per batch.
 
-    The table has the counts of every sentence that BLEU adds up.
+    Returns
+    -------
+    row : dict
+        ``sentences, beam, bleu, signature``, and ``attended_<place>`` as from :func:`attended`.
+    counts : DataFrame
+        BLEU's counts per sentence.
     """
     pieces = translator.translate(split, len(references), beam, batch_tokens)
     text = to_text(pieces, words, translator.task.cfg.target_lang)
@@ -63,7 +81,7 @@ def measure(
 
 @torch.no_grad()
 def attended(translator: Translator, split: str, batch_tokens: int) -> dict[str, float]:
-    """Attended positions per query, mean over sentences, layers and heads, in each place; teacher-forced."""
+    """Return the mean attended positions per query in each place, over sentences, layers and heads, teacher-forced."""
     dataset, padding = translator.dataset(split), translator.dictionary.pad()
     controls = translator.model.attention_controls
     pairs, rows = dict.fromkeys(controls, 0), dict.fromkeys(controls, 0)

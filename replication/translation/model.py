@@ -1,4 +1,4 @@
-"""A trained translator: loading it, and beam search with it."""
+"""Trained translators: loading and beam search."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,16 +18,16 @@ from replication.translation.saving import KIND, check_vocabulary, configuration
 from replication.translation.search import GraphOfEachCopy, Searched
 from sparselib.control import AttentionControl, Graph
 
-#: A hypothesis has at most twice as many pieces as its source, and ten more: longer ones are endless repetitions.
+#: A hypothesis has at most 2 n + 10 pieces for n source pieces, because longer ones are endless repetitions.
 LONGEST_RATIO, LONGEST_EXTRA = 2.0, 10
 PAPERS_BEAM = 5
-#: Tokens of a batch that is translated or scored, padding included.
+#: Tokens per translated or scored batch, including padding.
 BATCH_TOKENS = 4000
 
 
 @dataclass
 class Translator:
-    """A model, its task (dictionaries and binary data), fairseq's configuration of both, and the device that it is on."""
+    """A model, its task (dictionaries and binary data), fairseq's configuration of both, and the model's device."""
 
     model: SparseTransformer
     task: TranslationTask
@@ -36,16 +36,16 @@ class Translator:
 
     @property
     def decoder(self) -> AttentionControl:
-        """What the decoder's self-attention does."""
+        """Return the control of the decoder's self-attention."""
         return self.model.attention_controls["decoder"]
 
     @property
     def dictionary(self) -> Dictionary:
-        """The words of the target, which are those of the source too."""
+        """Return the dictionary, which source and target share."""
         return self.task.target_dictionary
 
     def dataset(self, split: str) -> FairseqDataset:
-        """Pairs of one split: ``[i]`` has ``source`` and ``target``, integer tensors that end in ``</s>``."""
+        """Return the pairs of one split; item ``[i]`` has integer tensors ``source`` and ``target``, ending in ``</s>``."""
         if split not in self.task.datasets:
             self.task.load_dataset(split)
         return self.task.dataset(split)
@@ -53,9 +53,16 @@ class Translator:
     def batches(
         self, dataset: FairseqDataset, indices: list[int], tokens: float = math.inf, sentences: float = math.inf
     ) -> Iterator[dict]:
-        """Collated pairs, similar lengths together, at most so many tokens and sentences a batch.
+        """Yield collated batches of pairs, sorted by length.
 
-        ``sample["id"]`` says which they are.
+        Parameters
+        ----------
+        dataset : FairseqDataset
+            Pairs, as from :meth:`dataset`.
+        indices : list of int
+            Pairs to collate; ``sample["id"]`` of a batch contains its indices.
+        tokens, sentences : float
+            Most tokens, including padding, and sentences per batch.
         """
         by_length = sorted(indices, key=lambda i: (dataset.num_tokens(i), i))
         batch: list[int] = []
@@ -74,16 +81,21 @@ class Translator:
     def translate(
         self, split: str, sentences: int, beam: int, batch_tokens: float = math.inf, batch_sentences: float = math.inf
     ) -> list[str]:
-        """The best hypothesis for each of the first sentences of a split, in pieces, in the order of the file."""
-        (found,) = self._translate(Searched(self.model, 1), split, sentences, beam, batch_tokens, batch_sentences)
-        return found
+        """Return the best hypothesis, in pieces, for each of the first ``sentences`` of a split, in file order."""
+        (hypotheses,) = self._translate(Searched(self.model, 1), split, sentences, beam, batch_tokens, batch_sentences)
+        return hypotheses
 
     def translate_along(
         self, graphs: Sequence[Graph], split: str, sentences: int, beam: int, batch_tokens: float
     ) -> list[list[str]]:
-        """:meth:`translate` once for each graph of the decoder's self-attention, all in one search.
+        """Translate once for each graph of the decoder's self-attention, all in one search.
 
-        A step of the search costs nearly the same for more sentences, if these are few.
+        Sharing the search is faster, because a search step on few sentences costs almost the same for more sentences.
+
+        Returns
+        -------
+        list of list of str
+            For each graph, the hypotheses as from :meth:`translate`.
         """
         searched = Searched(self.model, len(graphs))
         with self.decoder.restricted_to(GraphOfEachCopy(graphs, searched)):
@@ -101,7 +113,7 @@ class Translator:
     ) -> list[list[str]]:
         dataset = self.dataset(split)
         generator = SequenceGenerator(searched, self.dictionary, beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_EXTRA)
-        found: list[dict[int, str]] = [{} for _ in range(searched.copies)]
+        best: list[dict[int, str]] = [{} for _ in range(searched.copies)]
         indices = list(range(min(sentences, len(dataset))))
         for sample in self.batches(dataset, indices, batch_tokens, batch_sentences):
             ids, source = sample["id"].tolist(), sample["net_input"]
@@ -109,23 +121,30 @@ class Translator:
                 name: source[name].repeat(searched.copies, *[1] * (source[name].ndim - 1))
                 for name in ("src_tokens", "src_lengths")
             }
-            for place, hypotheses in enumerate(generator.generate([self.model], {"net_input": copied})):
-                copy, row = divmod(place, len(ids))
-                found[copy][ids[row]] = self.dictionary.string(hypotheses[0]["tokens"])
-        return [[of_copy[index] for index in range(len(of_copy))] for of_copy in found]
+            for position, hypotheses in enumerate(generator.generate([self.model], {"net_input": copied})):
+                copy, row = divmod(position, len(ids))
+                best[copy][ids[row]] = self.dictionary.string(hypotheses[0]["tokens"])
+        return [[copy[index] for index in range(len(copy))] for copy in best]
 
 
 def load_translator(model: Path, data: Path) -> Translator:
-    """Load ``model.safetensors`` of the training stage with the binary data that it belongs to, on the best device.
+    """Load a trained translator with its binary data, on the GPU if there is one.
+
+    Parameters
+    ----------
+    model : Path
+        ``model.safetensors`` of the training stage.
+    data : Path
+        Folder of :func:`replication.translation.data.binarize`.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such model or data.
+        If the model or the data are missing.
     FormatError
-        If the file is none of the training stage's.
+        If the file was not written by the training stage.
     ValueError
-        If the vocabulary of the data is not the model's.
+        If model and data have different vocabularies.
     """
     check_vocabulary(model, data)
     header = read_header(model, kind=KIND)

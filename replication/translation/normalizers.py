@@ -1,4 +1,4 @@
-"""What the normalisers of a translator do on sentences that it is shown: how many keys they keep, and how long they take."""
+"""Attended keys and timing runs of a translator's normalisers, on teacher-forced sentences."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -15,7 +15,19 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True)
 class Scores:
-    """Attention scores ``[B, H, Q, K]`` of one layer, -inf where it must not attend; which queries ``[B, Q]`` are tokens."""
+    """Attention scores of one layer.
+
+    Attributes
+    ----------
+    place : str
+        ``"encoder"``, ``"decoder"`` or ``"cross"``.
+    layer : int
+        Number of the layer.
+    values : Tensor ``[B, H, Q, K]``
+        Scores, -inf for masked pairs.
+    tokens : Bool Tensor ``[B, Q]``
+        False for padded queries.
+    """
 
     place: str
     layer: int
@@ -25,39 +37,54 @@ class Scores:
 
 @torch.no_grad()
 def scores_of(translator: Translator, sample: dict) -> list[Scores]:
-    """Scores of all layers, in all three places, for a batch of pairs: the target is given, not decoded."""
+    """Return the scores of all layers in all three places for a batch of pairs, teacher-forced."""
     pad, inputs = translator.dictionary.pad(), sample["net_input"]
     source, target = (inputs[side] != pad for side in ("src_tokens", "prev_output_tokens"))
-    found: list[Scores] = []
+    all_scores: list[Scores] = []
     with ExitStack() as stack:
         for place, control in translator.model.attention_controls.items():
 
             def observe(call, mask, place=place):
                 values = (call.q @ call.k.mT * call.q.shape[-1] ** -0.5).masked_fill(~mask, -torch.inf)
-                found.append(Scores(place, call.layer, values, source if place == "encoder" else target))
+                all_scores.append(Scores(place, call.layer, values, source if place == "encoder" else target))
 
             stack.enter_context(control.observing(observe))
         translator.model(**inputs)
-    return found
+    return all_scores
 
 
 def attended(translator: Translator, split: str, batch: int) -> float:
-    """Mean number of keys with a weight above 0: over the tokens of a split, heads, layers and places."""
-    kept = rows = 0
+    """Return the mean number of keys with nonzero weight, over the tokens of a split, heads, layers and places."""
+    keys = rows = 0
     for sample in _batches(translator, split, batch):
         for scores in scores_of(translator, sample):
             with torch.no_grad():
                 weights = _normalizer(translator, scores)(scores.values)
-            kept += int(((weights > 0).sum(-1) * scores.tokens[:, None]).sum())
+            keys += int(((weights > 0).sum(-1) * scores.tokens[:, None]).sum())
             rows += int(scores.tokens.sum()) * weights.shape[1]
-    return kept / rows
+    return keys / rows
 
 
 def normalizer_runs(
     translators: Mapping[Key, Translator], scored_by: Translator, split: str, batch: int
 ) -> dict[Key, Callable[[], None]]:
-    """For each translator, its normalisers forward and backward on the same scores: those of ``scored_by``, which are of every
-    shape that the models have, for the batch of middling length.
+    """Return, per translator, a function that runs its normalisers forward and backward on the same scores.
+
+    Parameters
+    ----------
+    translators : mapping
+        Translators by key.
+    scored_by : Translator
+        Translator that computes the scores of all layers, for the batch of median length.
+    split : str
+        Split of the data.
+    batch : int
+        Sentences per batch.
+
+    Returns
+    -------
+    dict of callable
+        Functions by the keys of ``translators``.
     """
     samples = list(_batches(scored_by, split, batch))
     all_scores = scores_of(scored_by, samples[len(samples) // 2])

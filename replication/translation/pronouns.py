@@ -1,7 +1,7 @@
-"""Pronouns that the sentences before decide, by contrast: the evaluation of ContraPro (Müller et al., 2018).
+"""Contrastive evaluation of pronouns that depend on preceding sentences (ContraPro, Müller et al., 2018).
 
-A model is not asked to translate. It gives a probability to the reference, and to the reference with another pronoun: it
-is right if the reference is the most probable. The same is asked of the sentence alone, which shows what the context gives.
+The model does not translate. It scores the reference and variants of it with another pronoun, and is right if the reference
+is the most probable. Scoring the same sentences without context shows the effect of the context.
 """
 
 from collections import Counter
@@ -24,17 +24,27 @@ CONTRASTS = 100
 
 @dataclass(frozen=True)
 class Contrast:
-    """A sentence with its pronoun exchanged, and the sentences of its block before it, in words with a space between them."""
+    """A sentence, the preceding sentences of its block, and its variants with another pronoun.
+
+    Sentences are words separated by spaces.
+
+    Attributes
+    ----------
+    pronoun : str
+        The sentence's pronoun, in lower case.
+    source, target : list of str
+        Sentences of the block up to and including this one.
+    variants : list of str
+        The last target sentence with each of the other pronouns.
+    """
 
     pronoun: str
-    #: Sentences up to this one, which is the last.
     source: list[str]
     target: list[str]
-    #: The last target sentence with each of the other pronouns.
     variants: list[str]
 
     def pairs(self, context: bool) -> list[tuple[str, str]]:
-        """Source and target of the reference, then of each variant; ``context``: with the sentences before, or alone."""
+        """Return source and target of the reference, then of each variant, with the preceding sentences if ``context``."""
         first = 0 if context else -1
         return [
             (" ".join(self.source[first:]), " ".join([*self.target[:-1], last][first:]))
@@ -43,23 +53,27 @@ class Contrast:
 
 
 def contrasts_of(source: list[list[str]], target: list[list[str]]) -> Iterator[Contrast]:
-    """One for every sentence with a single pronoun, in order; not for the first of a block, which has nothing before it.
+    """Yield a contrast for every sentence with exactly one pronoun, in order.
+
+    The first sentence of a block is skipped, because it has no context.
 
     Parameters
     ----------
-    source, target : the sentences of each block, aligned; the target is English
+    source, target : list of list of str
+        The aligned sentences of each block; the target is English.
 
     Raises
     ------
     ValueError
-        If there are not as many blocks, or sentences in a block, on both sides.
+        If the two sides differ in the number of blocks, or of sentences in a block.
     """
     if len(source) != len(target):
-        raise ValueError(f"{len(source)} blocks of the source for {len(target)} of the target")
+        raise ValueError(f"`source` and `target` must have equally many blocks, got {len(source)} and {len(target)}")
     for number, (of_source, of_target) in enumerate(zip(source, target, strict=True)):
         if len(of_source) != len(of_target):
             raise ValueError(
-                f"block {number}: {len(of_source)} sentences of the source for {len(of_target)} of the target"
+                f"block {number}: source and target must have equally many sentences, "
+                f"got {len(of_source)} and {len(of_target)}"
             )
         for place in range(1, len(of_target)):
             pronoun, variants = _exchanged(of_target[place])
@@ -68,18 +82,18 @@ def contrasts_of(source: list[list[str]], target: list[list[str]]) -> Iterator[C
 
 
 def _exchanged(sentence: str) -> tuple[str, list[str]]:
-    """A sentence's only pronoun, in small letters, and the sentence with each of the others; nothing if it has none or more."""
+    """Return a sentence's only pronoun in lower case, and its variants; an empty pair unless it has exactly one."""
     words = sentence.split()
     places = [place for place, word in enumerate(words) if word.lower() in PRONOUNS]
     if len(places) != 1:
         return "", []
-    before, own, after = words[: places[0]], words[places[0]], words[places[0] + 1 :]
-    others = [other.capitalize() if own[0].isupper() else other for other in PRONOUNS if other != own.lower()]
-    return own.lower(), [" ".join([*before, other, *after]) for other in others]
+    before, pronoun, after = words[: places[0]], words[places[0]], words[places[0] + 1 :]
+    others = [other.capitalize() if pronoun[0].isupper() else other for other in PRONOUNS if other != pronoun.lower()]
+    return pronoun.lower(), [" ".join([*before, other, *after]) for other in others]
 
 
 def first_of_each(contrasts: Iterable[Contrast], count: int) -> list[Contrast]:
-    """The first ``count`` contrasts of every pronoun, in order: he and she are many times as frequent as it.
+    """Return the first ``count`` contrasts of every pronoun, in order, because the pronouns' frequencies differ widely.
 
     Raises
     ------
@@ -87,25 +101,33 @@ def first_of_each(contrasts: Iterable[Contrast], count: int) -> list[Contrast]:
         If ``count`` is below 1, or there are no contrasts.
     """
     if count < 1:
-        raise ValueError(f"contrasts must be at least 1, got {count}")
+        raise ValueError(f"`count` must be at least 1, got {count}")
     chosen, counts = [], Counter()
     for contrast in contrasts:
         counts[contrast.pronoun] += 1
         if counts[contrast.pronoun] <= count:
             chosen.append(contrast)
     if not chosen:
-        raise ValueError(f"no sentence with another before it has exactly one of {', '.join(PRONOUNS)}")
+        raise ValueError(
+            f"`contrasts` must not be empty: no sentence with context has exactly one of {', '.join(PRONOUNS)}"
+        )
     return chosen
 
 
 @torch.no_grad()
 def log_probabilities(translator: Translator, pairs: list[tuple[str, str]], codes: BPE, batch_tokens: int) -> Tensor:
-    """Log-probability (nats) of each target given its source, teacher-forced, its end included: float64 ``[pairs]``.
+    """Return the teacher-forced log-probability (nats) of each target and its end mark: float64 ``[pairs]``.
 
     Parameters
     ----------
-    pairs : source and target, words with a space between them
-    codes : what the translator's data were cut into subwords with
+    translator : Translator
+        The model and its data.
+    pairs : list of tuple of str
+        Source and target, as words separated by spaces.
+    codes : BPE
+        Byte pair encoding of the translator's data.
+    batch_tokens : int
+        Tokens per batch.
     """
     dictionary = translator.dictionary
     sides = [
@@ -123,17 +145,31 @@ def log_probabilities(translator: Translator, pairs: list[tuple[str, str]], code
     return scores
 
 
-def measure(translator: Translator, asked: list[Contrast], codes: BPE, batch_tokens: int) -> pd.DataFrame:
-    """How often the reference is more probable than every variant: a row per pronoun, with its ``context`` and without.
+def measure(translator: Translator, contrasts: list[Contrast], codes: BPE, batch_tokens: int) -> pd.DataFrame:
+    """Count how often the reference is more probable than every variant, with context and without.
 
-    Columns ``context, pronoun, contrasts, right``: the last two are numbers of contrasts, of which there is at least one.
+    Parameters
+    ----------
+    translator : Translator
+        The model and its data.
+    contrasts : list of Contrast
+        The contrasts to score, at least one.
+    codes : BPE
+        Byte pair encoding of the translator's data.
+    batch_tokens : int
+        Tokens per batch.
+
+    Returns
+    -------
+    DataFrame
+        A row per pronoun and ``context``: ``contrasts`` counts the contrasts, ``right`` those with the most probable reference.
     """
     tables = []
     for context in (True, False):
-        pairs = [pair for contrast in asked for pair in contrast.pairs(context)]
-        scores = log_probabilities(translator, pairs, codes, batch_tokens).view(len(asked), len(PRONOUNS))
+        pairs = [pair for contrast in contrasts for pair in contrast.pairs(context)]
+        scores = log_probabilities(translator, pairs, codes, batch_tokens).view(len(contrasts), len(PRONOUNS))
         right = scores[:, 0] > scores[:, 1:].amax(1)
-        pronouns = [contrast.pronoun for contrast in asked]
+        pronouns = [contrast.pronoun for contrast in contrasts]
         rows = pd.DataFrame({"context": context, "pronoun": pronouns, "contrasts": 1, "right": right.int().numpy()})
         tables.append(rows.groupby(["context", "pronoun"], as_index=False).sum())
     return pd.concat(tables, ignore_index=True)

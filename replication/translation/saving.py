@@ -1,4 +1,4 @@
-"""A translator on disk: its weights, with the options and the words that it was trained with; and fairseq's view of both."""
+"""Translator files: weights with training options and dictionary, and their conversion for fairseq."""
 
 import re
 from pathlib import Path
@@ -12,16 +12,30 @@ from replication.files.storage import read_header, read_tensors, write_tensors
 from replication.translation.fairseq.commands import USER_DIR
 
 KIND = "translator"
-#: What fairseq fills in when it loads a model: copies for torch's fused encoder layer, and uninitialised buffers of sinusoids.
+#: Entries that fairseq fills in on loading: copies for torch's fused encoder layer, and uninitialised sinusoid buffers.
 DERIVED = re.compile(r"\._float_tensor$|^encoder\.layers\.\d+\.(in_proj|out_proj|fc1|fc2)_(weight|bias)$")
 
 
 def save_translator(
     path: Path, state: dict[str, Tensor], settings: dict[str, object], source: str, target: str, data: Path
 ) -> None:
-    """Write ``model.safetensors`` from fairseq's state of a model, trained with these options on ``data``."""
+    """Write a fairseq model state to a file, with its training options and dictionary.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    state : dict of Tensor
+        fairseq's model state.
+    settings : dict
+        Training options of fairseq.
+    source, target : str
+        Language codes.
+    data : Path
+        Folder of :func:`replication.translation.data.binarize` that the model was trained on.
+    """
     state = {name: tensor for name, tensor in state.items() if not DERIVED.search(name)}
-    # Embeddings are shared and have several names; a file holds them under the first.
+    # Shared embeddings have several names; the file contains them once, under the first name.
     first, tied = {}, {}
     for name, tensor in sorted(state.items()):
         if (kept := first.setdefault(tensor.data_ptr(), name)) != name:
@@ -32,13 +46,13 @@ def save_translator(
 
 
 def read_state(path: Path) -> dict[str, Tensor]:
-    """fairseq's state of a model, with all names of what is shared."""
+    """Read fairseq's model state, with all names of shared tensors."""
     state = read_tensors(path, kind=KIND)
     return state | {name: state[kept] for name, kept in read_header(path, kind=KIND)["tied"].items()}
 
 
 def configuration(data: Path, source: str, target: str, settings: dict[str, object]) -> DictConfig:
-    """What fairseq makes of options such as ``{"encoder_layers": 6, "max_update": 100}``."""
+    """Return fairseq's configuration for options such as ``{"encoder_layers": 6, "max_update": 100}``."""
     arguments = [str(data.resolve()), "--user-dir", str(USER_DIR), "--source-lang", source, "--target-lang", target]
     parser = fairseq_options.get_training_parser()
     return convert_namespace_to_omegaconf(
@@ -47,7 +61,10 @@ def configuration(data: Path, source: str, target: str, settings: dict[str, obje
 
 
 def command_line(settings: dict[str, object]) -> list[str]:
-    """``{"max_epoch": 3, "share_all_embeddings": True}`` -> ``["--max-epoch", "3", "--share-all-embeddings"]``."""
+    """Convert options to command-line arguments.
+
+    ``{"max_epoch": 3, "share_all_embeddings": True}`` becomes ``["--max-epoch", "3", "--share-all-embeddings"]``.
+    """
     arguments: list[str] = []
     for key, value in settings.items():
         flag = f"--{key.replace('_', '-')}"
@@ -59,26 +76,40 @@ def command_line(settings: dict[str, object]) -> list[str]:
 
 
 def words_of(data: Path, language: str) -> list[str]:
-    """The dictionary of a folder of :func:`replication.translation.data.binarize`; ``<s>``, ``<unk>`` etc. are not listed.
+    """Return the dictionary's words, without special symbols such as ``<s>`` and ``<unk>``.
+
+    Parameters
+    ----------
+    data : Path
+        Folder of :func:`replication.translation.data.binarize`.
+    language : str
+        Language code.
 
     Raises
     ------
     FileNotFoundError
-        If there is none for that language.
+        If the folder has no dictionary of that language.
     """
     path = data / f"dict.{language}.txt"
     if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file; it is written by binarize")
+        raise FileNotFoundError(f"{path}: no such file; `binarize` writes it")
     return [line.rpartition(" ")[0] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def check_vocabulary(model: Path, data: Path) -> None:
-    """Raise ``ValueError`` unless the words of the model, in their order, are those of the dictionary of ``data``."""
+    """Check that the model was trained with the dictionary of ``data``, in the same order.
+
+    Raises
+    ------
+    ValueError
+        If the words or their order differ.
+    """
     header = read_header(model, kind=KIND)
-    known, found = header["words"], words_of(data, header["target"])
-    if known != found:
-        differ = next(n for n in range(len(known) + 1) if known[n : n + 1] != found[n : n + 1])
+    model_words, data_words = header["words"], words_of(data, header["target"])
+    if model_words != data_words:
+        entries = range(len(model_words) + 1)
+        differ = next(n for n in entries if model_words[n : n + 1] != data_words[n : n + 1])
         raise ValueError(
-            f"vocabulary of {data} has {len(found)} entries, the model {model} was trained with {len(known)}; "
-            f"entry {differ} is {found[differ : differ + 1]} there, {known[differ : differ + 1]} here"
+            f"{data}: vocabulary must be that of {model} with {len(model_words)} entries, got {len(data_words)}; "
+            f"entry {differ} must be {model_words[differ : differ + 1]}, got {data_words[differ : differ + 1]}"
         )

@@ -1,4 +1,4 @@
-"""How fast one translator trains and decodes with each normaliser: Table 25 of Explicit Sparse Transformer, in one run."""
+"""Training and decoding speed of one translator per normaliser (Table 25 of Explicit Sparse Transformer)."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,50 +17,60 @@ from replication.translation.model import Translator, load_translator
 from replication.translation.normalizers import attended, normalizer_runs
 from sparselib.checks import at_least
 
-#: Measures of the table that are compared with those of softmax: more is faster.
+#: Speeds that the table reports relative to softmax.
 SPEEDS = ("train", "decode", "normalizer")
 
 
 def measure(
     data: Path, references: list[str], words: str, *, repeats: int, beam: int, batch: int, models: Path
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
-    """Time training, decoding and the normaliser alone of one model trained with each of the contenders.
+    """Time training, decoding and the normaliser alone, for a model trained with each contender.
 
-    What is timed runs ``repeats`` times, after once that does not count, and the median counts. Contenders take turns, so that
-    a disturbance of the machine hits all alike.
+    Every time is the median of ``repeats`` runs after one warm-up run. Contenders take turns, so that a disturbance of the
+    machine affects all of them.
 
-    - Decoding: beam search on the whole test set in batches of ``batch`` sentences. Tokens are the pieces of the best
-      hypotheses and their ends.
-    - The normaliser alone: forward and backward, on the scores of the softmax model in all its layers, for the batch of test
-      sentences of middling length.
-    - Training: an update of the trained model with fairseq's ``Trainer`` (dropout, loss, backward, clipping, Adam), on the
-      batch of training sentences of middling length, in the precision and as large as in training.
+    - Decoding is beam search on the whole test set in batches of ``batch`` sentences. Its tokens are the pieces and end marks
+      of the best hypotheses.
+    - The normaliser runs forward and backward on the softmax model's scores in all layers, for the test batch of median length.
+    - Training is one update of the trained model by fairseq's ``Trainer`` (dropout, loss, backward, clipping, Adam), on the
+      training batch of median length, with the precision and batch size of the original training.
 
     Parameters
     ----------
-    data : folder of :func:`replication.translation.data.binarize`, with a test split
-    references : target text of the test split
-    models : folder of the translators, each where its :class:`~replication.translation.contenders.Contender` says
+    data : Path
+        Folder of :func:`replication.translation.data.binarize`, with a test split.
+    references : list of str
+        Target text of the test split.
+    words : str
+        ``"moses"`` or ``"spaces"``, as in ``binarize``.
+    repeats : int
+        Timed runs per contender.
+    beam : int
+        Beam size.
+    batch : int
+        Sentences per batch.
+    models : Path
+        Folder of the translators; :class:`~replication.translation.contenders.Contender` gives the subfolder of each.
 
     Returns
     -------
-    table
-        A row per contender: ``contender, implementation, updates, train_tokens_per_second, decode_tokens_per_second,
-        train_repeats, decode_repeats`` (what these are the medians of), ``normalizer_seconds, bleu, attended`` (mean number of
-        keys with a weight above 0), ``decoded_tokens``, and the speeds relative to softmax, ``train_relative, decode_relative,
-        normalizer_relative``.
-    sentences
-        A row per contender and test sentence: what BLEU adds up, :func:`~replication.translation.evaluation.sentence_counts`.
-    details
+    table : DataFrame
+        A row per contender. ``contender, implementation, updates`` identify the model. ``train_tokens_per_second`` and
+        ``decode_tokens_per_second`` are medians of ``train_repeats`` and ``decode_repeats``. ``attended`` is the mean number of
+        keys with nonzero weight. Further columns are ``normalizer_seconds, bleu, decoded_tokens``, and the speeds relative to
+        softmax, ``train_relative, decode_relative, normalizer_relative``.
+    sentences : DataFrame
+        A row per contender and test sentence, with :func:`~replication.translation.evaluation.sentence_counts`.
+    details : dict
         ``pair``, ``top_k``, ``device``, ``threads``, BLEU's ``signature``, and the learned ``alphas`` by implementation, place,
         layer and head.
 
     Raises
     ------
     FileNotFoundError
-        If there are no such data, or not all models.
+        If the data or a model is missing.
     ValueError
-        If a number is below 1.
+        If ``repeats``, ``beam`` or ``batch`` is below 1.
     """
     for name, value in {"repeats": repeats, "beam": beam, "batch": batch}.items():
         at_least(name, value, 1)
@@ -72,37 +82,40 @@ def measure(
 
     def decoding(contender: Contender) -> Callable[[], None]:
         def run() -> None:
-            found = translators[contender].translate("test", len(references), beam, batch_sentences=batch)
-            hypotheses[contender] = found
+            hypotheses[contender] = translators[contender].translate(
+                "test", len(references), beam, batch_sentences=batch
+            )
 
         return run
 
     seconds = repeated_seconds({contender: decoding(contender) for contender in CONTENDERS}, repeats, device)
-    alone = median_seconds(normalizer_runs(translators, translators[SOFTMAX], "test", batch), repeats, device)
-    kept = {contender: attended(translator, "test", batch) for contender, translator in translators.items()}
+    normalizer_seconds = median_seconds(
+        normalizer_runs(translators, translators[SOFTMAX], "test", batch), repeats, device
+    )
+    attended_keys = {contender: attended(translator, "test", batch) for contender, translator in translators.items()}
     alphas = {contender.implementation: learned_alphas(translator) for contender, translator in translators.items()
               if contender.name == "entmax_alpha"}  # fmt: skip
-    # The last, as it changes the models.
+    # Training updates change the models, so they run last.
     runs, trained_tokens = update_runs(translators)
-    update = repeated_seconds(runs, repeats, device)
+    update_seconds = repeated_seconds(runs, repeats, device)
     rows, sentences = [], []
     for contender, pieces in hypotheses.items():
         tokens = sum(len(line.split()) + 1 for line in pieces)
         text = to_text(pieces, words, task.target_lang)
         bleu, signature = score(text, references)
-        whose = {"contender": contender.name, "implementation": contender.implementation}
-        sentences.append(sentence_counts(text, references).assign(**whose))
+        columns = {"contender": contender.name, "implementation": contender.implementation}
+        sentences.append(sentence_counts(text, references).assign(**columns))
         rows.append(
-            whose
+            columns
             | {
                 "updates": options.optimization.max_update,
-                "train_tokens_per_second": trained_tokens / median(update[contender]),
+                "train_tokens_per_second": trained_tokens / median(update_seconds[contender]),
                 "decode_tokens_per_second": tokens / median(seconds[contender]),
-                "train_repeats": " ".join(f"{trained_tokens / one:.6g}" for one in update[contender]),
-                "decode_repeats": " ".join(f"{tokens / one:.6g}" for one in seconds[contender]),
-                "normalizer_seconds": alone[contender],
+                "train_repeats": " ".join(f"{trained_tokens / value:.6g}" for value in update_seconds[contender]),
+                "decode_repeats": " ".join(f"{tokens / value:.6g}" for value in seconds[contender]),
+                "normalizer_seconds": normalizer_seconds[contender],
                 "bleu": bleu,
-                "attended": kept[contender],
+                "attended": attended_keys[contender],
                 "decoded_tokens": tokens,
             }
         )
@@ -112,7 +125,10 @@ def measure(
 
 
 def update_runs(translators: Mapping[Contender, Translator]) -> tuple[dict[Contender, Callable[[], None]], int]:
-    """For each model, one update on the same batch, by fairseq's trainer as the model was trained; and its target tokens."""
+    """Return one training update per model, all on the same batch, and the batch's target tokens.
+
+    Each update runs in fairseq's trainer with the options that the model was trained with.
+    """
     runs, samples, tokens = {}, [], 0
     for contender, translator in translators.items():
         cfg = translator.configuration
@@ -127,18 +143,18 @@ def update_runs(translators: Mapping[Contender, Translator]) -> tuple[dict[Conte
 
 
 def relative_to_softmax(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with ``<measure>_relative`` for each of :data:`SPEEDS`: how many times as fast as softmax."""
-    fast = {
+    """Add a column ``<measure>_relative`` for each of :data:`SPEEDS`, the speed as a multiple of softmax's."""
+    speeds = {
         "train": table["train_tokens_per_second"],
         "decode": table["decode_tokens_per_second"],
         "normalizer": 1 / table["normalizer_seconds"],
     }
     softmax = table["contender"] == SOFTMAX.name
-    return table.assign(**{f"{name}_relative": fast[name] / fast[name][softmax].item() for name in SPEEDS})
+    return table.assign(**{f"{name}_relative": speeds[name] / speeds[name][softmax].item() for name in SPEEDS})
 
 
 def learned_alphas(translator: Translator) -> dict[str, list[list[float]]]:
-    """The alphas of each place: a list per layer, of one per head."""
+    """Return the alphas of each place, as a list per layer with one alpha per head."""
     return {
         place: [
             normalizer.alpha.tolist()

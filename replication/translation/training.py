@@ -1,4 +1,4 @@
-"""Training through fairseq, and the model that remains of it."""
+"""Training with fairseq, and the saved translator."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ from replication.training import COUNT, check_loss, is_first, matmul_precision, 
 from replication.translation.fairseq import commands
 from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
 
-#: Decided here because the paper's transformer (Vaswani et al. 2017) does not work otherwise, or fairseq's default hinders.
+#: fairseq options that do not vary: the transformer of Vaswani et al. (2017), and replacements of unsuitable defaults.
 FIXED = {
     "task": "translation",
     "arch": "sparse_transformer",
@@ -29,9 +29,9 @@ FIXED = {
     "no-epoch-checkpoints": True,
     "log-format": "json",
     "skip-invalid-size-inputs-valid-test": True,
-    # Dropping a parameter's gradient clip to fairseq's default 0 would leave entmax' first steps unbounded.
+    # fairseq's default of 0 disables clipping, and entmax's first steps would then be unbounded.
     "clip-norm": 1.0,
-    # A worker of the data loader is waited for five seconds when it ends; these corpora are in memory.
+    # Corpora are in memory, and each data-loader worker would take five seconds to end.
     "num-workers": 0,
 }
 
@@ -46,32 +46,44 @@ def train(
     output: Path,
     initial: Path | None = None,
 ) -> pd.DataFrame:
-    """Train, or go on with, a translator; ``output/model.safetensors`` is its best checkpoint, without the optimiser.
+    """Train a translator, or resume its training, and write its best checkpoint to ``output/model.safetensors``.
 
-    Processes that torchrun has started share the batches of an update, and the first of them writes.
+    The file does not contain the optimiser. Processes started by torchrun share the batches of each update, and the first
+    process writes the files.
 
     Parameters
     ----------
-    data : folder of :func:`replication.translation.data.binarize`
-    architecture, training : fairseq's options, ``{"encoder_layers": 6, ...}``, ``{"max_epoch": 20, ...}``
-        And ``matmul_precision``, of :func:`replication.training.matmul_precision`; ``highest`` if it is left out.
-    initial : a ``model.safetensors`` to start from, with the same dictionary
+    data : Path
+        Folder of :func:`replication.translation.data.binarize`.
+    source, target : str
+        Language codes.
+    architecture, training : dict
+        Options of fairseq, such as ``{"encoder_layers": 6}`` and ``{"max_epoch": 20}``. ``matmul_precision`` is an argument of
+        :func:`replication.training.matmul_precision` instead, ``highest`` by default.
+    seed : int
+        Seed of the weights and of the batch order.
+    output : Path
+        Folder of the model and its checkpoints.
+    initial : Path, optional
+        A ``model.safetensors`` to start from, with the same dictionary.
 
     Returns
     -------
-    What fairseq logged at the end of every epoch: a row per split and epoch.
+    DataFrame
+        A row per split and epoch, as logged by fairseq at the end of the epoch; empty in all processes but the first.
 
     Raises
     ------
     FileNotFoundError
         If ``data`` has no dictionary of the target language.
     ValueError
-        If ``initial`` has another dictionary than ``data``, training diverges, or an update's batches cannot be divided.
+        If ``initial`` and ``data`` have different dictionaries, training diverges, or an update's batches cannot be divided
+        among the processes.
     """
     checkpoints = output / "checkpoints"
     words_of(data, target)
     if not math.isfinite(training["lr"]):
-        raise ValueError(f"training diverged before it began, at a learning rate of {training['lr']:g}")
+        raise ValueError(f"`lr` must be finite, got {training['lr']:g}: training diverged before it began")
     log, first = checkpoints / "log.txt", checkpoints / "initial.pt"
     if initial is not None:
         check_vocabulary(initial, data)
@@ -79,21 +91,22 @@ def train(
         write_initial(initial, first)
     checkpoints.mkdir(parents=True, exist_ok=True)
     settings = FIXED | architecture | training
-    # How PyTorch multiplies is no option of fairseq's, and not what the model is.
+    # fairseq has no option for matmul precision, which is not a property of the model either.
     precision = settings.pop("matmul_precision", "highest")
     updates = share("update_freq", training.get("update_freq", 1))
     arguments = [str(data), "--save-dir", str(checkpoints), "--source-lang", source, "--target-lang", target]
     arguments += ["--seed", str(seed), "--distributed-world-size", str(COUNT)]
-    # fairseq gives PyTorch's own wrapper the number of a GPU, also where there is none.
-    on_cpu = ["--cpu", "--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
-    arguments += [] if torch.cuda.is_available() else on_cpu
+    # fairseq passes a GPU number to PyTorch's own wrapper even on machines without a GPU, so the CPU needs another backend.
+    cpu_arguments = ["--cpu", "--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
+    arguments += [] if torch.cuda.is_available() else cpu_arguments
     arguments += [] if initial is None else ["--finetune-from-model", str(first)]
     with matmul_precision(precision), logged(log if is_first() else Path(os.devnull)):
         try:
             commands.train(arguments + command_line(settings | {"update_freq": updates}))
         except Exception as error:
-            # fairseq looks then for the layer where it began, which fails with this torch.
-            origin = next((one for one in (error, error.__context__) if isinstance(one, FloatingPointError)), None)
+            # fairseq then searches for the layer that diverged, and the search itself fails with this torch version.
+            causes = (error, error.__context__)
+            origin = next((cause for cause in causes if isinstance(cause, FloatingPointError)), None)
             if origin is None:
                 raise
             raise ValueError(f"training diverged: {origin}, at a learning rate of {settings['lr']:g}") from origin
@@ -108,24 +121,24 @@ def train(
 
 @contextmanager
 def logged(path: Path) -> Iterator[None]:
-    """Append what fairseq logs to a file; its own ``--log-file`` misses the losses."""
+    """Append fairseq's log to a file, because fairseq's own ``--log-file`` omits the losses."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(name)s | %(message)s"))
     root = logging.getLogger()
-    before = root.level
+    previous_level = root.level
     root.addHandler(handler)
     root.setLevel(logging.INFO)
     try:
         yield
     finally:
-        root.setLevel(before)
+        root.setLevel(previous_level)
         root.removeHandler(handler)
         handler.close()
 
 
 def write_initial(model: Path, path: Path) -> None:
-    """A translator as a checkpoint of fairseq with nothing but weights, which ``--finetune-from-model`` reads."""
-    # What its loader asks for and resets; with it, fairseq does not take the file for one of an older version.
+    """Write a translator's weights as a fairseq checkpoint for ``--finetune-from-model``."""
+    # The loader requires and then resets these entries; without them fairseq assumes a file of an older version.
     history = [{"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}]
     extra = {"train_iterator": {"epoch": 0}}
     with replacing(path) as temporary:
@@ -133,13 +146,19 @@ def write_initial(model: Path, path: Path) -> None:
 
 
 def read_log(path: Path) -> pd.DataFrame:
-    """The lines of fairseq's log that end an epoch: ``split, epoch, loss, nll_loss, ppl, num_updates``."""
+    """Read the end-of-epoch lines of fairseq's log.
+
+    Returns
+    -------
+    DataFrame
+        A row per split and epoch: ``split, epoch, loss, nll_loss, ppl, num_updates``.
+    """
     rows: dict[tuple[str, int], dict[str, object]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         split, _, entry = line.partition(" | ")
         if split in ("train", "valid") and entry.startswith("{"):
             values = json.loads(entry)
-            # An epoch that an interruption cut off is repeated: the last time counts.
+            # An interrupted epoch is repeated, and its last entry counts.
             rows[split, values["epoch"]] = {"split": split, "epoch": values["epoch"]} | {
                 key: float(values[f"{split}_{key}"]) for key in ("loss", "nll_loss", "ppl", "num_updates")
             }

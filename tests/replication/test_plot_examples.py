@@ -45,5 +45,5 @@ def test_a_span_is_centred_where_the_ends_allow():
 
 
 def test_positions_that_do_not_fit_are_no_span():
-    with pytest.raises(ValueError, match="width: positions 3 to 11 do not fit into 8"):
+    with pytest.raises(ValueError, match="`width` must be at least 9 for positions 3 to 11, got 8"):
         span_around(torch.tensor([11, 3]), 8, 40)

@@ -1,4 +1,4 @@
-"""A run in one file, from which everything is drawn again."""
+"""Archive of a run in one file, from which `replicate replay` redraws everything."""
 
 KEPT = {
     *(Path("config/published/claims.csv"), Path("requirements.lock")),
@@ -9,7 +9,7 @@ KEPT = {
 }
 
 
-# By its name only.
+# No other rule needs the archive: it is made only by `snakemake archive`.
 rule archive:
     input:
         **job("archive"),

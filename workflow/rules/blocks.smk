@@ -1,4 +1,4 @@
-"""Efficient Sparsefinder: chunk projections, perplexity under predicted blocks, and time, for every block size."""
+"""Efficient Sparsefinder: chunk projections, perplexity under predicted blocks, and timings, for every block size."""
 
 BLOCKS = RUN.masked_lm.blocks
 BLOCK_FILES = MaskedLM(RESULTS / "masked_lm")
@@ -10,7 +10,7 @@ STUDENTS = [
     for kind in ("projections", "centroids")
     for layer in range(RUN.masked_lm.layers)
 ]
-# What fitting and choosing blocks depend on: a K more is no reason to fit anew.
+# Fitting does not depend on K, so that adding a K does not fit the students again.
 FITTED = picked(BLOCKS, "sizes", "clusters", "pooling")
 CHOSEN = picked(BLOCKS, "sizes", "counts", "clusters", "pooling", "metric")
 
@@ -33,7 +33,7 @@ rule fit_blocks:
         settings=picked(RUN.masked_lm, "projection", "cluster_points"),
         blocks=FITTED,
     message:
-        "Learn projections and centroids of blocks"
+        "Train projections and centroids of blocks"
     shell:
         "replicate fit-blocks --config {input.config} > {log} 2>&1"
 
@@ -67,7 +67,7 @@ rule evaluate_blocks:
         "replicate evaluate-blocks --config {input.config} > {log} 2>&1"
 
 
-# Alone on the machine: it takes every core.
+# Taking all cores keeps other jobs from disturbing the timings.
 rule time_blocks:
     input:
         **job("time-blocks"),
@@ -88,6 +88,6 @@ rule time_blocks:
         blocks=CHOSEN | picked(BLOCKS, "repeats"),
         seed=SEEDS[0],
     message:
-        "Time predicted blocks"
+        "Time attention over predicted blocks"
     shell:
         "replicate time-blocks --config {input.config} > {log} 2>&1"

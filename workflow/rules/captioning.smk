@@ -1,4 +1,4 @@
-"""Image captioning: pictures, models of each kind of attention, and how they describe the test images."""
+"""Image captioning: pictures, a model with each kind of attention, and their captions of the test images."""
 
 CAPTIONING = RUN.captioning
 CAPTION_FILES = Captioning(RESULTS / "captioning")
@@ -31,7 +31,7 @@ rule pictures:
         code=function_hash("pictures"),
         settings=picked(CAPTIONING, "source"),
     message:
-        "Draw or read pictures with captions"
+        "Prepare pictures with captions"
     shell:
         "replicate pictures --config {input.config} > {log} 2>&1"
 
@@ -61,7 +61,7 @@ rule train_captioner:
         "replicate train-captioner --model {wildcards.captioner} --seed {wildcards.seed} --config {input.config} > {log} 2>&1"
 
 
-# All models in one process: each takes seconds.
+# One process measures all models, because each takes only seconds.
 rule measure_captioners:
     input:
         **job("measure-captioners"),
@@ -91,6 +91,6 @@ rule measure_captioners:
         code=function_hash("measure-captioners"),
         settings=picked(CAPTIONING, "decoding", "shown"),
     message:
-        "Describe the test images with every captioner"
+        "Caption the test images with every model"
     shell:
         "replicate measure-captioners --config {input.config} > {log} 2>&1"

@@ -1,5 +1,6 @@
-"""Models of symbols, one after another: of characters with a memory, and of the patterns of Sparse Transformers on text and on
-pixels. In each, models of one size, and n-grams that they must beat; a folder for every corpus.
+"""Language models of symbols: character models with a memory, and Sparse Transformers' patterns on text and pixels.
+
+Each section trains models of one size and measures n-gram baselines, with a folder per corpus.
 """
 
 SYMBOLS = Symbols(RESULTS / "{lm}" / "{corpus}")
@@ -17,7 +18,7 @@ wildcard_constraints:
 
 
 def symbols(wildcards):
-    """The section of a corpus."""
+    """Return the configuration section of a corpus."""
     return SYMBOL_PLACES[f"{wildcards.lm}/{wildcards.corpus}"][0]
 
 
@@ -35,7 +36,7 @@ rule characters:
         code=function_hash("characters"),
         settings=lambda wildcards: symbols(wildcards).corpora[wildcards.corpus].given(),
     message:
-        "Write or read the text {wildcards.corpus}"
+        "Prepare the text {wildcards.corpus}"
     shell:
         "replicate characters {wildcards.lm}/{wildcards.corpus} --config {input.config} > {log} 2>&1"
 
@@ -73,7 +74,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
         for seed in section.seeds
     ]
 
-    # All models of a corpus in one process: each takes a second.
+    # One process measures all models of a corpus, because each takes only a second.
     rule:
         name:
             f"measure_characters_{name}"
@@ -105,7 +106,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
     name = name.removeprefix("patterns_")
     dense = [files.model("dense", seed) for seed in section.seeds]
 
-    # Where the heads of full attention look, in terms of the patterns that were put in its place.
+    # Measures how much of the dense heads' attention falls on each part of the factorised patterns.
     rule:
         name:
             f"attention_parts_{name}"
@@ -125,7 +126,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
             stride=section.models.dense.width,
             place=place,
         message:
-            f"See where dense heads look on {place}"
+            f"Measure where dense heads attend on {place}"
         shell:
             "replicate attention-parts {params.place} --config {input.config} > {log} 2>&1"
 
@@ -143,7 +144,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
             files.steps,
         log:
             LOGS / place / "steps.log",
-        # All of them, and so nothing runs beside what is timed.
+        # Taking all cores keeps other jobs from disturbing the timings.
         threads: CORES
         resources:
             **needs("time_steps"),
@@ -170,6 +171,6 @@ rule character_baselines:
     params:
         code=function_hash("character-baselines"),
     message:
-        "Measure n-grams of {wildcards.corpus}"
+        "Measure the n-gram baselines of {wildcards.corpus}"
     shell:
         "replicate character-baselines {wildcards.lm}/{wildcards.corpus} --config {input.config} > {log} 2>&1"

@@ -1,26 +1,26 @@
-"""Trained models: taken from checkpoints where there are some, and made into checkpoints."""
+"""Import of trained models from checkpoints, and export of trained models as checkpoints."""
 
 
-def taken():
-    """Names of the models that come from checkpoints, by their section and by the text that they come with.
+def imported_models():
+    """Return the models that have checkpoints, by section and text.
 
-    Models of one text come together: a job for each would take longer to start than to copy.
+    One job imports all models of a text, because starting a job per model would take longer than copying.
     """
-    found = {}
+    groups = {}
     for name, model in MODELS.items():
         section = Path(name).parts[0]
-        # One job trains all normalisers: without one checkpoint, none is taken.
-        together = (
+        # One job trains all normalisers, so they are imported only if all have checkpoints.
+        needed = (
             [other for other in MODELS if Path(other).parts[0] == section]
             if section == "normalizer_speed"
             else [name]
         )
-        if all(shipped(other) for other in together):
-            found.setdefault((section, model.made_from), []).append(name)
-    return found
+        if all(shipped(other) for other in needed):
+            groups.setdefault((section, model.made_from), []).append(name)
+    return groups
 
 
-for number, ((section, _), names) in enumerate(taken().items()):
+for number, ((section, _), names) in enumerate(imported_models().items()):
     models = [MODELS[name] for name in names]
 
     rule:
@@ -48,20 +48,20 @@ for number, ((section, _), names) in enumerate(taken().items()):
             names=names,
             stage=models[0].stage,
         message:
-            f"Take {len(names)} of {section} from checkpoints"
+            f"Import models from checkpoints: {section}, {len(names)}"
         shell:
             "replicate weights {params.names} --config {input.config}"
             ' --code "$(python -m workflow.closure {params.stage})" > {log} 2>&1'
 
-    # Attention forms have no rule that trains what has a checkpoint.
+    # Attention forms need no rule order: their models with checkpoints get no training rule (forms.smk).
     if section != "forms":
         workflow.ruleorder(
             f"weights_{number}_{section}", models[0].stage.replace("-", "_")
         )
 
 
-def shipping():
-    """The command that makes a checkpoint of every model, one per stage."""
+def ship_commands():
+    """Return the shell commands that make checkpoints of all models, one command per stage."""
     of_stage = {}
     for name, model in MODELS.items():
         of_stage.setdefault(model.stage, []).append(name)
@@ -72,7 +72,7 @@ def shipping():
     )
 
 
-# By its name only: what it writes is another run's input.
+# No other rule needs the checkpoints, which are the input of another run: they are made only by `snakemake ship`.
 rule ship:
     input:
         config=CONFIGURATION,
@@ -83,7 +83,7 @@ rule ship:
     resources:
         **needs("ship"),
     params:
-        commands=shipping(),
+        commands=ship_commands(),
     message:
         "Make checkpoints of all models"
     shell:

@@ -1,4 +1,4 @@
-"""The papers' claims, tested on the run's results."""
+"""Ledger of the papers' claims, tested on the run's results."""
 
 
 rule claims:
@@ -17,6 +17,6 @@ rule claims:
         code=function_hash("claims"),
         results=RESULTS,
     message:
-        "Test the claims of the papers"
+        "Test the papers' claims"
     shell:
         "replicate claims {params.results} --output {output} > {log} 2>&1"

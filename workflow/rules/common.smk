@@ -1,4 +1,4 @@
-"""What all rules share: the run's configuration, its models, and what a job needs beside its own files."""
+"""Definitions shared by all rules: the run's configuration, its models, and the common inputs of jobs."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -43,14 +43,14 @@ from workflow.resources import resources_of
 PROFILE = RUN.profile
 RESULTS = results_folder(PROFILE)
 LOGS = RESULTS / "logs"
-#: The configuration as jobs read it. Its time never counts: what a job reads of it is among the job's parameters.
+# Configuration file that jobs read. Its modification time is ignored, because the settings that a job uses are among its params.
 CONFIGURATION = RESULTS / "config.yaml"
 SEEDS = RUN.student_seeds
-# Runs whose tables are kept, each with its ledger.
+# Stored runs, each with its ledger.
 REPORTED = sorted(path.parent.name for path in Path("reported").glob("*/claims.csv"))
-# On a cluster, a run has no cores of its own, and a job those of a node.
+# On a cluster, the run itself has no cores, and a job may use all cores of its node.
 CORES = workflow.resource_settings.cores or RUN.node_cores
-# A small model gains little from the other cores, and other jobs do.
+# Small models gain little from more cores than this; other jobs use the rest.
 HALF = max(1, CORES // 2)
 
 GRAPH_TASKS = graph_tasks(RUN)
@@ -69,7 +69,7 @@ PICTURES = [
 
 
 def either(names):
-    """A wildcard's pattern: one of the names."""
+    """Return a wildcard pattern that matches any of the names."""
     return "|".join(dict.fromkeys(names)) or "none"
 
 
@@ -81,23 +81,23 @@ wildcard_constraints:
 
 
 def job(command):
-    """Inputs of every job of a stage: its code, and the configuration."""
+    """Return the common inputs of a stage's jobs: its code and the configuration."""
     return {"code": closure(command), "config": ancient(CONFIGURATION)}
 
 
 def needs(rule):
-    """What a rule asks of a cluster."""
+    """Return the resources that a rule requests on a cluster."""
     return resources_of(rule, RUN.scale, RUN.gpus)
 
 
 def picked(section, *keys):
-    """Some keys of a section as plain values, which Snakemake compares with those of the last run."""
+    """Return some keys of a section as plain values, which Snakemake compares with the last run's."""
     given = section.given()
     return {key: given[key] for key in keys if key in given}
 
 
 def text_settings(place):
-    """What decides a text, as plain values: the corpus, and how it is cut."""
+    """Return the settings that determine a text as plain values: the corpus and its splits."""
     values = {
         name: getattr(place, name)
         for name in place.__dataclass_fields__
@@ -107,23 +107,23 @@ def text_settings(place):
 
 
 def shipped(name):
-    """Whether there is a checkpoint of a model."""
+    """Return whether a model has a checkpoint."""
     return bool(
         RUN.checkpoints and Path(RUN.checkpoints, name, "weights.safetensors").exists()
     )
 
 
 def short_names(names):
-    """Names to ask for a notebook by: its own, such as fig04_tradeoff, and fig04 if no other begins with that."""
-    found = {}
+    """Return notebooks by their short target names: ``fig04_tradeoff``, and ``fig04`` if that is unambiguous."""
+    matches = {}
     for name in names:
-        own = Path(name).name
-        for short in (own, own.partition("_")[0]):
-            found.setdefault(short, []).append(name)
+        stem = Path(name).name
+        for short in (stem, stem.partition("_")[0]):
+            matches.setdefault(short, []).append(name)
     return {
-        short: own[0]
-        for short, own in found.items()
-        if len(set(own)) == 1 and short[0].isalpha() and short not in MODULE_OF
+        short: full[0]
+        for short, full in matches.items()
+        if len(set(full)) == 1 and short[0].isalpha() and short not in MODULE_OF
     }
 
 
@@ -141,7 +141,7 @@ rule configuration:
             if key not in WHERE_IT_RUNS
         },
     message:
-        "Write down the configuration"
+        "Write the configuration"
     run:
         with making("configuration"):
             write_configuration(RUN, Path(output[0]))

@@ -1,4 +1,4 @@
-"""The patterns of Sparse Transformers, which depend on positions alone: no model is trained for them."""
+"""Reach of Sparse Transformers' patterns, which depend on positions alone and need no trained model."""
 
 
 rule factorised:
@@ -13,6 +13,6 @@ rule factorised:
     params:
         code=function_hash("factorised"),
     message:
-        "Follow information through factorised attention"
+        "Trace information through factorised attention"
     shell:
         "replicate factorised --config {input.config} > {log} 2>&1"

@@ -1,4 +1,4 @@
-"""Translators trained with each attention form of the companion papers, of sentences and of documents."""
+"""Translators of sentences and documents, trained with each attention form of the companion papers."""
 
 FORMS = ParallelText(RESULTS / "forms" / "{unit}" / "{source}-{target}")
 FORM_LOGS = LOGS / "forms" / "{unit}" / "{source}-{target}"
@@ -15,7 +15,7 @@ wildcard_constraints:
 
 
 def form_place(wildcards):
-    """The text of a unit and language pair."""
+    """Return the parallel text of a unit and language pair."""
     return PARALLEL_PLACES[
         f"forms/{wildcards.unit}/{wildcards.source}-{wildcards.target}"
     ]
@@ -35,7 +35,7 @@ rule form_corpus:
         settings=lambda wildcards: text_settings(form_place(wildcards)),
         words=lambda wildcards: form_place(wildcards).section.words,
     message:
-        "Write or read {wildcards.unit} in {wildcards.source} and {wildcards.target}"
+        "Prepare {wildcards.unit} in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate parallel-corpus forms/{wildcards.unit}/{wildcards.source}-{wildcards.target}"
         " --config {input.config} > {log} 2>&1"
@@ -57,12 +57,12 @@ rule form_binarize:
             form_place(wildcards).section, "words", "merges"
         ),
     message:
-        "Cut the {wildcards.unit} in {wildcards.source} and {wildcards.target} into subwords"
+        "Tokenize {wildcards.unit} in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate binarize forms/{wildcards.unit}/{wildcards.source}-{wildcards.target} --config {input.config} > {log} 2>&1"
 
 
-# A job trains or measures several models if the configuration says so, and each has its own files: so no wildcard can name them.
+# A job may train or measure several models with a folder each, which no wildcard can express, so every job gets a rule.
 for place, text in PARALLEL_PLACES.items():
     if not place.startswith("forms/"):
         continue
@@ -95,7 +95,7 @@ for place, text in PARALLEL_PLACES.items():
                 place=place,
                 cells=[f"--cell {cell.name}" for cell in cells],
             message:
-                f"Train {len(cells)} translators of {unit}, {pair}, with their attention forms"
+                f"Train translators with attention forms: {unit}, {pair}, models: {len(cells)}"
             shell:
                 "replicate train-forms {params.place} {params.cells} --config {input.config} > {log} 2>&1"
 
@@ -127,7 +127,7 @@ for place, text in PARALLEL_PLACES.items():
                 place=place,
                 cells=[f"--cell {cell.name}" for cell in cells],
             message:
-                f"Measure {len(cells)} translators of {unit}, {pair}, with their attention forms"
+                f"Measure translators with attention forms: {unit}, {pair}, models: {len(cells)}"
             shell:
                 "replicate measure-forms {params.place} {params.cells} --config {input.config} > {log} 2>&1"
 
@@ -153,6 +153,6 @@ for place, text in PARALLEL_PLACES.items():
                 columns=[cell.columns for cell in cells],
                 place=place,
             message:
-                f"Measure the pronouns of {len(cells)} translators of documents, {pair}"
+                f"Measure pronoun translation: documents, {pair}, models: {len(cells)}"
             shell:
                 "replicate measure-pronouns {params.place} --config {input.config} > {log} 2>&1"

@@ -1,8 +1,8 @@
-"""What is learned from a task's attention graphs, layer by layer, and measured on them."""
+"""Projections and centroids trained on a task's attention graphs, and the recall of predicted graphs."""
 
 
 def graphs_of(split):
-    """A task's attention graphs, one file per layer."""
+    """Return an input function for a task's attention graphs, one file per layer."""
 
     def paths(wildcards):
         _, files, layers = GRAPH_TASKS[wildcards.task]
@@ -12,7 +12,7 @@ def graphs_of(split):
 
 
 def task_settings(*keys):
-    """Keys of the task's section."""
+    """Return a params function for some keys of the task's section."""
     return lambda wildcards: picked(GRAPH_TASKS[wildcards.task][0], *keys)
 
 
@@ -34,7 +34,7 @@ rule project:
         code=function_hash("project"),
         settings=task_settings("projection"),
     message:
-        "Learn projections of {wildcards.task}"
+        "Train the projections of {wildcards.task}"
     shell:
         "replicate project {wildcards.task} --config {input.config} > {log} 2>&1"
 
@@ -55,7 +55,7 @@ rule cluster:
         code=function_hash("cluster"),
         settings=task_settings("methods", "cluster_points"),
     message:
-        "Find centroids of {wildcards.task}"
+        "Train the centroids of {wildcards.task}"
     shell:
         "replicate cluster {wildcards.task} --config {input.config} > {log} 2>&1"
 
@@ -76,6 +76,6 @@ rule sweep:
         code=function_hash("sweep"),
         settings=task_settings("methods", "windows", "global_tokens"),
     message:
-        "Measure recall and sparsity of predicted graphs of {wildcards.task}"
+        "Measure recall and sparsity of predicted graphs, {wildcards.task}"
     shell:
         "replicate sweep {wildcards.task} --config {input.config} > {log} 2>&1"

@@ -1,4 +1,4 @@
-"""The masked language model: text, training, perplexity, attention graphs, and evaluation under predicted graphs."""
+"""Masked language model: text, training, perplexity, attention graphs, and evaluation under predicted graphs."""
 
 SECTION = RUN.masked_lm
 FILES = MaskedLM(RESULTS / "masked_lm")
@@ -17,7 +17,7 @@ rule corpus:
         [FILES.corpus(split) for split in SPLITS],
     log:
         MASKED_LM_LOGS / "corpus.log",
-    # Long, or on the way to what is long: begun last, they would leave a core idle at the end of the run.
+    # Long jobs, and jobs that long ones wait for, start first: otherwise cores would be idle at the end of the run.
     priority: 1
     resources:
         **needs("corpus"),
@@ -25,7 +25,7 @@ rule corpus:
         code=function_hash("corpus"),
         settings=text_settings(TOKEN_PLACES["masked_lm"]),
     message:
-        "Write or read the corpus"
+        "Prepare the corpus"
     shell:
         "replicate corpus masked_lm --config {input.config} > {log} 2>&1"
 
@@ -46,7 +46,7 @@ rule tokenize:
         code=function_hash("tokenize"),
         settings=picked(SECTION, "tokenizer", "length"),
     message:
-        "Cut the corpus into subwords"
+        "Tokenize the corpus"
     shell:
         "replicate tokenize masked_lm --config {input.config} > {log} 2>&1"
 
@@ -86,7 +86,7 @@ rule tokenize_unseen:
         code=function_hash("tokenize"),
         settings=picked(SECTION, "length"),
     message:
-        "Cut the corpus {wildcards.name} into subwords"
+        "Tokenize the corpus {wildcards.name}"
     shell:
         "replicate tokenize masked_lm/unseen/{wildcards.name} --config {input.config} > {log} 2>&1"
 
@@ -100,7 +100,7 @@ rule train_masked_lm:
         [FILES.model_file(name) for name in MODELS["masked_lm/model"].files],
     log:
         MASKED_LM_LOGS / "train.log",
-    # The longest chain of jobs hangs on this one.
+    # The longest chain of jobs waits for this one.
     priority: 2
     threads: HALF
     resources:
@@ -228,6 +228,6 @@ rule tags:
         code=function_hash("tags"),
         settings=picked(SECTION, "tag_clusters"),
     message:
-        "Count the parts of speech in clusters"
+        "Count parts of speech in clusters"
     shell:
         "replicate tags --config {input.config} > {log} 2>&1"

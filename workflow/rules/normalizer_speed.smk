@@ -26,7 +26,7 @@ rule speed_corpus:
         code=function_hash("parallel-corpus"),
         settings=text_settings(SPEED_TEXT),
     message:
-        "Write or read the sentences that normalisers are timed on"
+        "Prepare the sentences for timing normalisers"
     shell:
         "replicate parallel-corpus normalizer_speed --config {input.config} > {log} 2>&1"
 
@@ -46,7 +46,7 @@ rule speed_binarize:
         code=function_hash("binarize"),
         settings=picked(SPEED, "words", "merges"),
     message:
-        "Cut the sentences that normalisers are timed on into subwords"
+        "Tokenize the sentences for timing normalisers"
     shell:
         "replicate binarize normalizer_speed --config {input.config} > {log} 2>&1"
 
@@ -83,7 +83,7 @@ rule normalizer_speed:
         SPEED_FILES.details,
     log:
         SPEED_LOGS / "speed.log",
-    # All of them, and so nothing runs beside what is timed.
+    # Taking all cores keeps other jobs from disturbing the timings.
     threads: CORES
     resources:
         **needs("normalizer_speed"),

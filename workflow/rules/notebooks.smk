@@ -1,4 +1,4 @@
-"""Every table and figure is a notebook, run by papermill on the measurements of the other stages."""
+"""Tables and figures: one notebook each, executed by papermill on the measurements of the other stages."""
 
 
 wildcard_constraints:
@@ -51,7 +51,7 @@ rule table:
         "papermill --no-progress-bar {input.notebook} {output} -p profile {params.profile} > {log} 2>&1"
 
 
-# One figure alone: `snakemake fig04`.
+# Targets for single notebooks, such as `snakemake fig04`.
 for alias, name in short_names(NOTEBOOKS).items():
 
     rule:
@@ -60,4 +60,4 @@ for alias, name in short_names(NOTEBOOKS).items():
         input:
             RESULTS / "notebooks" / f"{name}.ipynb",
         message:
-            f"{name} is drawn"
+            f"Finish {name}"

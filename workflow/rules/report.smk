@@ -1,4 +1,4 @@
-"""A page about the run."""
+"""Report page of the run."""
 
 
 rule report:
@@ -20,6 +20,6 @@ rule report:
         code=function_hash("report"),
         results=RESULTS,
     message:
-        "Write the page about the run"
+        "Write the report page"
     shell:
         "replicate report {params.results} --output {output} > {log} 2>&1"

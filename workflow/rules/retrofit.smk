@@ -1,9 +1,9 @@
-"""A model sparsified without training: selection rules side by side, and each head tuned to a recall."""
+"""Sparsified models without retraining: a comparison of selection rules, and heads tuned to a target recall."""
 
 RETROFIT = RUN.retrofit
 RETROFIT_FILES = Retrofit(RESULTS / "retrofit")
 RETROFIT_TEXT = TOKEN_PLACES["retrofit"]
-# The masked language model of this run comes with its tokenizer; another model brings its own.
+# This run's masked language model uses this run's tokenizer; any other model has its own.
 OWN_MODEL = RETROFIT.model == "masked_lm"
 RETROFIT_MODEL = MaskedLM(RESULTS / "masked_lm").model if OWN_MODEL else []
 
@@ -22,7 +22,7 @@ rule retrofit_corpus:
         code=function_hash("corpus"),
         settings=text_settings(RETROFIT_TEXT),
     message:
-        "Write or read the corpus of the model that is sparsified"
+        "Prepare the corpus for sparsifying a model"
     shell:
         "replicate corpus retrofit --config {input.config} > {log} 2>&1"
 
@@ -44,7 +44,7 @@ rule retrofit_tokenize:
         code=function_hash("tokenize"),
         settings=picked(RETROFIT, "length", "model"),
     message:
-        "Cut the corpus of the model that is sparsified into subwords"
+        "Tokenize the corpus for sparsifying a model"
     shell:
         "replicate tokenize retrofit --config {input.config} > {log} 2>&1"
 
@@ -66,7 +66,7 @@ rule measure_rules:
         code=function_hash("measure-rules"),
         settings=RETROFIT.given(),
     message:
-        "Measure rules that select what a model attends to"
+        "Measure selection rules"
     shell:
         "replicate measure-rules --config {input.config} > {log} 2>&1"
 

@@ -1,4 +1,4 @@
-"""Time and memory of block-sparse attention and its peers against the length of the sequence."""
+"""Time and memory of block-sparse attention and its peers by sequence length."""
 
 
 rule scaling:
@@ -8,7 +8,7 @@ rule scaling:
         scaling_table(PROFILE),
     log:
         LOGS / "scaling.log",
-    # All of them, and so nothing runs beside what is timed.
+    # Taking all cores keeps other jobs from disturbing the timings.
     threads: CORES
     resources:
         **needs("scaling"),
@@ -17,6 +17,6 @@ rule scaling:
         settings=RUN.scaling.given(),
         seed=RUN.seed,
     message:
-        "Time attention against its length"
+        "Time attention by sequence length"
     shell:
         "replicate scaling --threads {threads} --config {input.config} > {log} 2>&1"

@@ -1,4 +1,4 @@
-"""Write notebooks/index.ipynb: every notebook with its first picture, title and first sentence; --check only compares."""
+"""Write notebooks/index.ipynb, which lists each notebook's first picture, title and first sentence; --check only compares."""
 
 import base64
 import io
@@ -14,7 +14,7 @@ from replication.files.storage import replacing
 
 FOLDER = ROOT / "notebooks"
 INDEX = FOLDER / "index.ipynb"
-#: Folders in the order of the papers, and what each is about.
+#: Heading of each folder, in the order of the papers.
 PARTS = {
     ".": "Claims, and patterns",
     "sparsefinder": "Sparsefinder (Treviso et al. 2022)",
@@ -27,12 +27,12 @@ HEAD = """# All notebooks
 
 Each notebook draws one figure or table of a run. Its parameter `profile` in its first cell names the run. Pictures
 show the demo."""
-#: Pixels across, and spaces as wide: a column is made narrower than the pictures in it otherwise.
+#: Thumbnail width in pixels, and spaces of the same width: without them, browsers shrink the column and its pictures.
 WIDTH, WIDE = 160, "&nbsp;" * 40
 
 
 def index() -> str:
-    """The notebook as JSON."""
+    """Return the index notebook as JSON."""
     cells = [_cell(HEAD)]
     for folder, title in PARTS.items():
         rows, pictures = [], {}
@@ -67,15 +67,15 @@ def _cell(source: str, attachments: dict | None = None) -> dict:
 
 
 def _introduction(notebook: dict) -> tuple[str, str]:
-    """The title of a notebook and the first sentence after it."""
+    """Return a notebook's title and the first sentence after it."""
     title, _, text = "".join(notebook["cells"][0]["source"]).partition("\n")
     sentence = re.split(r"(?<=[.?!])(?<!et al\.)\s", text.strip(), maxsplit=1)[0]
-    # A link of a notebook leads from its own folder.
+    # Drop links: they are relative to the notebook's folder, not to the index.
     return title.removeprefix("# "), re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", sentence).replace("|", r"\|")
 
 
 def _thumbnail(notebook: dict) -> str | None:
-    """The first picture among the outputs, made small, in base64; None if there is none."""
+    """Return a thumbnail of the first picture among the outputs, in base64, or None without a picture."""
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
     pictures = [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
     if not pictures:
@@ -88,11 +88,12 @@ def _thumbnail(notebook: dict) -> str | None:
 
 
 def main() -> None:
+    """Write the index, or exit with an error if it is outdated and --check is given."""
     new = index()
     if INDEX.exists() and INDEX.read_text(encoding="utf-8") == new:
         return
     if "--check" in sys.argv:
-        sys.exit(f"{INDEX.relative_to(ROOT)}: is not what the notebooks are; `make notebooks` writes it")
+        sys.exit(f"{INDEX.relative_to(ROOT)}: must match the notebooks, got an outdated index; run `make notebooks`")
     with replacing(INDEX) as temporary:
         Path(temporary).write_text(new, encoding="utf-8")
 

@@ -1,7 +1,7 @@
-"""``snakemake --lint``, but for one advice: that each rule should name the conda environment that it runs in.
+"""``snakemake --lint`` without the check that each rule names a conda environment.
 
-One environment serves all rules, the one that Snakemake itself runs in: a file of conda's cannot promise fairseq without its
-dependencies, nor this checkout. (``--lint json``, which could be filtered, prints text in Snakemake 9.27.1.)
+All rules run in Snakemake's own environment: a conda file cannot install fairseq without its dependencies, nor this checkout.
+Filtering the output of ``--lint json`` is no alternative, because Snakemake 9.27.1 prints text there.
 """
 
 from snakemake.cli import main

@@ -1,4 +1,4 @@
-"""Write the tables of the READMEs from the files of the runs; with --check, only say which would change."""
+"""Write the tables of the READMEs from the runs' files; with --check, only list the files that would change."""
 
 import sys
 from functools import partial
@@ -89,16 +89,17 @@ TEXTS = ("README.md", "reported/README.md", "benchmarks/README.md", *(f"reported
 
 
 def changed() -> dict[Path, str]:
-    """The texts of which a table would change, as they would be."""
-    now = {ROOT / name: (ROOT / name).read_text(encoding="utf-8") for name in TEXTS}
-    new = {path: with_tables(text, TABLES) for path, text in now.items()}
-    return {path: text for path, text in new.items() if text != now[path]}
+    """Return the new text of every README in which a table changes, by path."""
+    current = {ROOT / name: (ROOT / name).read_text(encoding="utf-8") for name in TEXTS}
+    new = {path: with_tables(text, TABLES) for path, text in current.items()}
+    return {path: text for path, text in new.items() if text != current[path]}
 
 
 def main() -> None:
+    """Write the changed READMEs, or exit with status 1 if there are any and --check is given."""
     texts = changed()
     for path, text in texts.items():
-        print(f"{path.relative_to(ROOT)}: tables are not those of the files")
+        print(f"{path.relative_to(ROOT)}: tables must match the runs' files, got outdated ones")
         if "--check" not in sys.argv:
             with replacing(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rules by which others choose what to attend to, as predictors of raw queries and keys: rivals of predicted graphs."""
+"""Third-party selection rules, as predictors on raw queries and keys."""
 
 from replication.retrofit.rivals.clustered import TokensOfBlocks
 from replication.retrofit.rivals.gate import Gate, fit_gate

@@ -1,4 +1,4 @@
-"""Sparsefinder's efficient version 2 as a predictor of pairs of tokens, to stand beside rivals that choose blocks too."""
+"""Sparsefinder's block selection as a token-pair predictor, comparable with third-party rules that select blocks."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,9 +14,17 @@ from sparselib.predictors import Needs
 
 @dataclass(frozen=True)
 class TokensOfBlocks:
-    """All pairs of the blocks that :class:`~sparselib.blocks.ClusteredBlocks` picks, with its window and global blocks.
+    """Predictor of all token pairs in the blocks that :class:`~sparselib.blocks.ClusteredBlocks` selects.
 
-    `q` and `k` are projected tokens; the centroids are those of concatenated chunks.
+    The window and global blocks of that class are included. `q` and `k` must be projected tokens. The centroids must be fitted
+    to concatenated chunks.
+
+    Attributes
+    ----------
+    blocks : ClusteredBlocks
+        The block predictor.
+    block : int
+        Tokens per block.
     """
 
     needs: ClassVar[Needs] = Needs(prefix=True)
@@ -25,7 +33,7 @@ class TokensOfBlocks:
     block: int
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, n, R]`` twice -> ``Bool[B, H, n, n]``."""
+        """Return the selected pairs ``Bool[B, H, n, n]`` of queries and keys ``[B, H, n, R]``."""
         chunks, n = Chunks(self.block), q.shape[2]
         real = real_positions(q.shape[0], n, lengths, q.device).sum(-1)
         q, k = chunks.vectors(q, lengths), chunks.vectors(k, lengths)

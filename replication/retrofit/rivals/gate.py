@@ -1,4 +1,4 @@
-"""A gate that learns which blocks hold weight (after SeerAttention, Gao et al. 2024): pooled queries and keys, projected."""
+"""Learned gate over blocks of pooled, projected queries and keys (after SeerAttention, Gao et al. 2024)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,34 +18,52 @@ from sparselib.projections import Batch
 
 @dataclass(frozen=True, eq=False)
 class Gate:
-    """The `count` blocks of `block` keys with the largest scores of each block of queries.
+    """Predictor of the `count` key blocks with the largest scores for each query block.
 
-    Queries of a block are averaged; of its keys, the means, maxima and minima are put together (section 3.1). ``of_queries``
-    ``[H, D, R]`` and ``of_keys`` ``[H, 3 D, R]`` are learned by :func:`fit_gate`.
+    The queries of a block are averaged. Its keys are pooled by mean, maximum and minimum, which are concatenated (section 3.1).
+
+    Attributes
+    ----------
+    query_weights : Tensor ``[H, D, R]``
+        Projection of pooled queries, trained by :func:`fit_gate`.
+    key_weights : Tensor ``[H, 3 D, R]``
+        Projection of pooled keys, trained by :func:`fit_gate`.
+    block : int
+        Tokens per block.
+    count : int
+        Key blocks per query block.
     """
 
     needs: ClassVar[Needs] = Needs()
 
-    of_queries: Tensor
-    of_keys: Tensor
+    query_weights: Tensor
+    key_weights: Tensor
     block: int
     count: int
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, n, D]`` twice -> ``Bool[B, H, n, n]``."""
+        """Return the selected pairs ``Bool[B, H, n, n]`` of queries and keys ``[B, H, n, D]``."""
         n = q.shape[2]
         visible = visible_pairs(q.shape[0], n, n, lengths, causal, q.device)
-        scores, seen = block_scores(q, k, visible, self.of_queries, self.of_keys, self.block)
+        scores, visible_blocks = block_scores(q, k, visible, self.query_weights, self.key_weights, self.block)
         last = scores.topk(min(self.count, scores.shape[-1])).values[..., -1:]
-        chosen = (scores >= last) & seen
+        chosen = (scores >= last) & visible_blocks
         tokens = chosen.repeat_interleave(self.block, 2).repeat_interleave(self.block, 3)[..., :n, :n]
         return tokens & visible
 
 
 def block_scores(
-    q: Tensor, k: Tensor, visible: Tensor, of_queries: Tensor, of_keys: Tensor, block: int
+    q: Tensor, k: Tensor, visible: Tensor, query_weights: Tensor, key_weights: Tensor, block: int
 ) -> tuple[Tensor, Tensor]:
-    """Scores ``[B, H, N, N]``, ``-inf`` where no pair of two blocks is visible, and where one is."""
+    """Return the scores of all block pairs, and which block pairs contain a visible token pair.
+
+    Returns
+    -------
+    scores : Tensor ``[B, H, N, N]``
+        Scores, ``-inf`` for block pairs without a visible token pair.
+    visible_blocks : Bool Tensor
+        True for block pairs with a visible token pair.
+    """
     missing = -q.shape[2] % block
     real = visible.any(2)[..., None]
     count = pad(real, (0, 0, 0, missing)).unflatten(2, (-1, block)).sum(3).clamp_min(1)
@@ -55,10 +73,12 @@ def block_scores(
         for fill in (torch.inf, -torch.inf)
     )
     pooled = [zeros.sum(3) / count, high.amax(3), low.amin(3)]
-    keys = torch.cat([x.nan_to_num(0.0, 0.0, 0.0) for x in pooled], dim=-1) @ of_keys
-    scores = (q.sum(3) / count) @ of_queries @ keys.mT / of_queries.shape[-1] ** 0.5
-    seen = pad(visible, (0, missing, 0, missing)).unflatten(3, (-1, block)).any(4).unflatten(2, (-1, block)).any(3)
-    return scores.masked_fill(~seen, -torch.inf), seen
+    keys = torch.cat([x.nan_to_num(0.0, 0.0, 0.0) for x in pooled], dim=-1) @ key_weights
+    scores = (q.sum(3) / count) @ query_weights @ keys.mT / query_weights.shape[-1] ** 0.5
+    visible_blocks = (
+        pad(visible, (0, missing, 0, missing)).unflatten(3, (-1, block)).any(4).unflatten(2, (-1, block)).any(3)
+    )
+    return scores.masked_fill(~visible_blocks, -torch.inf), visible_blocks
 
 
 def fit_gate(
@@ -72,9 +92,36 @@ def fit_gate(
     learning_rate: float,
     seed: int,
 ) -> Gate:
-    """The gate of one layer, learned with Adam to give blocks the share of the weight that their largest pair has.
+    """Train the gate of one layer with Adam to predict the distribution of attention weight over blocks.
 
-    The target are the model's own weights, of its `normalizer`, the largest in each block, scaled to add up to 1 (section 3.2).
+    The target is the largest weight in each block, scaled so that each row sums to 1 (section 3.2).
+
+    Parameters
+    ----------
+    batches : iterable of Batch
+        Queries and keys of the layer; iterated once per epoch.
+    normalizer : Normalizer
+        The model's normaliser, which defines the target weights.
+    block, count : int
+        Tokens per block, and key blocks per query block.
+    dimension : int
+        Output size of the projections.
+    epochs : int
+        Passes over the batches.
+    learning_rate : float
+        Learning rate of Adam.
+    seed : int
+        Seed of the initial weights.
+
+    Returns
+    -------
+    Gate
+        The trained gate.
+
+    Raises
+    ------
+    ValueError
+        If ``batches`` is empty.
     """
     generator = torch.Generator().manual_seed(seed)
     weights: list[Tensor] = []
@@ -87,21 +134,21 @@ def fit_gate(
                     (torch.randn(shape, generator=generator) * shape[1] ** -0.5).requires_grad_() for shape in shapes
                 ]
                 optimizer = torch.optim.Adam(weights, lr=learning_rate)
-            scores, seen = block_scores(batch.q, batch.k, batch.visible, *weights, block)
+            scores, visible_blocks = block_scores(batch.q, batch.k, batch.visible, *weights, block)
             target = _largest_share(batch, normalizer, block)
-            rows = seen.any(-1).expand(target.shape[:3])
+            rows = visible_blocks.any(-1).expand(target.shape[:3])
             loss = kl_div(scores.log_softmax(-1)[rows].nan_to_num(0.0, 0.0, 0.0), target[rows], reduction="batchmean")
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
     if not weights:
-        raise ValueError("batches: there is none to learn from")
+        raise ValueError("`batches` must contain at least one batch, got none")
     return Gate(*(x.detach() for x in weights), block, count)
 
 
 @torch.no_grad()
 def _largest_share(batch: Batch, normalizer: Normalizer, block: int) -> Tensor:
-    """``[B, H, N, N]``; rows add up to 1, or to 0 where nothing is visible."""
+    """Return the target ``[B, H, N, N]``, whose rows sum to 1, or to 0 where nothing is visible."""
     missing = -batch.q.shape[2] % block
     weights = attention_weights(batch.q, batch.k, batch.visible, normalizer=normalizer)
     weights = pad(weights, (0, missing, 0, missing))

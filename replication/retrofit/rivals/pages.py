@@ -1,4 +1,4 @@
-"""Quest (Tang et al. 2024): pages of keys, ranked for every query by an upper bound of its scores with them."""
+"""Quest (Tang et al. 2024): key pages, ranked by an upper bound on each query's scores."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,10 +14,10 @@ from sparselib.predictors import Needs
 
 @dataclass(frozen=True)
 class Quest:
-    """The `count` pages of `page` keys with the largest bounds ``sum_d max(q_d * min_d, q_d * max_d)`` (section 3.3).
+    """Predictor of the `count` pages of `page` keys with the largest bounds ``sum_d max(q_d * min_d, q_d * max_d)``.
 
-    Minima and maxima are over the real keys of a page; a query that may see none of a page's keys can't choose it. Of pages
-    with equal bounds all are kept.
+    Section 3.3 of the paper derives the bound. Minima and maxima are taken over the real keys of a page. Pages without a
+    visible key are never selected, and all pages tied for the last place are kept.
     """
 
     needs: ClassVar[Needs] = Needs()
@@ -30,7 +30,7 @@ class Quest:
         at_least("count", self.count, 1)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, n, D]`` twice -> ``Bool[B, H, n, n]``."""
+        """Return the selected pairs ``Bool[B, H, n, n]`` of queries and keys ``[B, H, n, D]``."""
         n = q.shape[2]
         visible = visible_pairs(q.shape[0], n, n, lengths, causal, q.device)
         real = visible.any(2)[..., None]  # [B, 1, n, 1]
@@ -40,7 +40,7 @@ class Quest:
             for fill in (torch.inf, -torch.inf)
         )
         low, high = low.amin(3), high.amax(3)  # [B, H, P, D]
-        # max(q m, q M) = q+ M + q- m; pages without a real key have infinities, and are hidden below.
+        # max(q m, q M) = q+ M + q- m. Pages without a real key have infinite bounds and are masked below.
         low, high = (x.nan_to_num(0.0, 0.0, 0.0) for x in (low, high))
         bound = q.clamp_min(0) @ high.mT + q.clamp_max(0) @ low.mT  # [B, H, n, P]
         open_pages = pad(visible, (0, missing)).unflatten(3, (-1, self.page)).any(4)

@@ -1,4 +1,4 @@
-"""StreamingLLM (Xiao et al. 2024): the first tokens, which take the weight that goes nowhere else, and a window."""
+"""StreamingLLM (Xiao et al. 2024): attention sinks at the first tokens, and a window."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +13,10 @@ from sparselib.predictors import Needs
 
 @dataclass(frozen=True)
 class StreamingLLM:
-    """The first `sinks` keys, and the `window` keys up to the query; in a bidirectional model as many after it."""
+    """Predictor of the first `sinks` keys and a window.
+
+    The window covers the `window` keys up to the query and, in a bidirectional model, as many from the query on.
+    """
 
     needs: ClassVar[Needs] = Needs(positions=True)
 
@@ -25,8 +28,8 @@ class StreamingLLM:
         at_least("window", self.window, 1)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
-        """``[B, H, n, D]`` twice -> ``Bool[B, H, n, n]``."""
-        place = torch.arange(q.shape[2], device=q.device)
-        near = (place[:, None] - place).abs() < self.window
+        """Return the selected pairs ``Bool[B, H, n, n]`` of queries and keys ``[B, H, n, D]``."""
+        position = torch.arange(q.shape[2], device=q.device)
+        near = (position[:, None] - position).abs() < self.window
         visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
-        return ((near | (place < self.sinks)) & visible).expand(-1, q.shape[1], -1, -1)
+        return ((near | (position < self.sinks)) & visible).expand(-1, q.shape[1], -1, -1)

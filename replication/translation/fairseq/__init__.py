@@ -10,17 +10,17 @@ import logging
 
 import torch
 
-# fairseq's dataclasses have instances of other dataclasses as defaults. Python 3.11 refuses a default whose class has no
-# hash, which is what its @dataclass leaves them without: with eq and without frozen, set no __hash__ to None.
+# fairseq's dataclasses have dataclass instances as defaults, and Python 3.11 rejects defaults that are not hashable. By default
+# @dataclass sets __hash__ to None for classes with eq and without frozen; this entry stops it.
 dataclasses._hash_action[(False, True, False, False)] = None
-# Its checkpoints hold the command line beside the weights; torch loads no other class from them.
+# fairseq's checkpoints contain the command line beside the weights, and torch must be allowed to load its class.
 torch.serialization.add_safe_globals([argparse.Namespace])
 
-# It recommends a package for speech whenever its tasks are imported.
+# Importing fairseq's tasks logs a recommendation of a speech package.
 logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
 _handlers = list(logging.getLogger().handlers)
-import fairseq  # noqa: E402, F401  (after the two lines that it needs)
+import fairseq  # noqa: E402, F401  (needs the two settings above)
 
-# Importing fairseq makes the root logger print to stdout; a library leaves that to the program.
+# Importing fairseq makes the root logger print to stdout, which only the program should decide.
 for _handler in set(logging.getLogger().handlers) - set(_handlers):
     logging.getLogger().removeHandler(_handler)

@@ -1,4 +1,4 @@
-"""fairseq's multi-head attention with any normaliser, and with a graph in place of all pairs."""
+"""fairseq's multi-head attention with any normaliser, optionally restricted to a graph."""
 
 import torch
 from fairseq.modules import MultiheadAttention
@@ -6,21 +6,35 @@ from torch import Tensor
 
 from sparselib.control import AttentionControl
 
-#: fairseq's name for what one attention layer keeps between the steps of incremental decoding.
+#: Cache of one attention layer between the steps of incremental decoding.
 State = dict[str, Tensor | None]
 
 
 class ControlledAttention(MultiheadAttention):
-    """Takes the place, the weights and the cache format of a stock ``MultiheadAttention``.
+    """Replacement of a stock ``MultiheadAttention``, with the same weights and cache format.
 
-    Softmax gives what the stock module gives. Its control sees the queries before fairseq scales them, in place, and the
-    keys of the whole prefix. While its graph asks for the queries of the prefix, those are cached beside the keys, and in
-    cross-attention always the number of steps so far, which tells the queries' positions.
+    With softmax, it computes the same output as the stock module. The control receives the queries before fairseq scales them
+    in place, and the keys of the whole prefix. If the graph needs the prefix's queries, they are cached beside the keys.
+    Cross-attention also caches the number of steps so far, which determines the query positions.
+
+    Parameters
+    ----------
+    stock : MultiheadAttention
+        The module to replace.
+    control : AttentionControl
+        Control of the layer's place.
+    layer : int
+        Number of the layer.
+
+    Raises
+    ------
+    ValueError
+        If the stock module uses ``bias_kv``, a zero key or xformers.
     """
 
     def __init__(self, stock: MultiheadAttention, control: AttentionControl, layer: int):
         if stock.bias_k is not None or stock.add_zero_attn or stock.use_xformers:
-            raise ValueError("attention with bias_kv, a zero key or xformers can't be controlled")
+            raise ValueError("`stock` must be attention without bias_kv, zero key or xformers")
         super().__init__(
             stock.embed_dim,
             stock.num_heads,
@@ -32,7 +46,7 @@ class ControlledAttention(MultiheadAttention):
         )
         self.load_state_dict(stock.state_dict())
         self.control, self.layer = control, layer
-        self.normalizer = control.normalizer_of(layer)  # one that learns is part of this module, and so of the model
+        self.normalizer = control.normalizer_of(layer)  # registers the parameters of a learned normaliser
 
     def forward(
         self,
@@ -47,9 +61,18 @@ class ControlledAttention(MultiheadAttention):
         before_softmax: bool = False,
         need_head_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """``query [T, B, E]`` to the output ``[T, B, E]`` and, if asked for, weights ``[B, T, S]`` or ``[H, B, T, S]``."""
+        """Return the output ``[T, B, E]`` for queries ``[T, B, E]``, and the weights if needed.
+
+        Weights are ``[B, T, S]``, averaged over heads, or ``[H, B, T, S]`` if ``need_head_weights``. Other arguments are as in
+        the stock module.
+
+        Raises
+        ------
+        ValueError
+            If ``before_softmax`` is set.
+        """
         if before_softmax:
-            raise ValueError("before_softmax: scores without their normaliser are not given out")
+            raise ValueError("`before_softmax` must be False, got True: unnormalised scores are not available")
         steps, sentences, _ = query.shape
         state = {} if incremental_state is None else self._get_input_buffer(incremental_state)
         q = self._split(self.q_proj(query))
@@ -57,8 +80,8 @@ class ControlledAttention(MultiheadAttention):
             k, v, padding = state["prev_key"], state["prev_value"], state["prev_key_padding_mask"]
         else:
             k, v, padding = self._keys_and_values(query if self.self_attention else key, key_padding_mask, state)
-        before = state.get("prev_steps")
-        done = 0 if before is None else int(before[0])
+        previous_steps = state.get("prev_steps")
+        done = 0 if previous_steps is None else int(previous_steps[0])
         prefix = None
         if incremental_state is not None:
             new = {"prev_key": k, "prev_value": v, "prev_key_padding_mask": padding}
@@ -67,7 +90,7 @@ class ControlledAttention(MultiheadAttention):
             if self.encoder_decoder_attention:
                 new["prev_steps"] = torch.full((len(k),), done + steps, device=k.device)  # reordered with the keys
             self._set_input_buffer(incremental_state, new)
-        beams = sentences // len(k)  # of one sentence: they share the encoder's output
+        beams = sentences // len(k)  # hypotheses per sentence, which share the encoder output
         visible = _visible(attn_mask, padding)
         positions = None
         if self.encoder_decoder_attention:
@@ -81,7 +104,7 @@ class ControlledAttention(MultiheadAttention):
         return output, weights if need_head_weights else weights.mean(0)
 
     def _keys_and_values(self, source: Tensor, padding: Tensor | None, state: State) -> tuple:
-        """Keys and values ``[B, H, S, D]`` of the whole prefix and its padding, Bool ``[B, S]`` or None."""
+        """Return keys and values ``[B, H, S, D]`` of the whole prefix, and its padding ``Bool[B, S]`` or None."""
         if self.encoder_decoder_attention and self.beam_size > 1:
             source = source[:, :: self.beam_size]
             padding = None if padding is None else padding[:: self.beam_size]
@@ -93,15 +116,15 @@ class ControlledAttention(MultiheadAttention):
         return k, v, padding
 
     def _split(self, x: Tensor) -> Tensor:
-        """``[T, B, E]`` -> ``[B, H, T, D]``."""
+        """Split ``[T, B, E]`` into heads ``[B, H, T, D]``."""
         return x.view(*x.shape[:2], self.num_heads, self.head_dim).permute(1, 2, 0, 3)
 
     def _fold(self, q: Tensor, beams: int) -> Tensor:
-        """``[B * beams, H, T, D]`` -> ``[B, H, beams * T, D]``: the beams of a sentence are queries of the same keys."""
+        """Merge the beams of a sentence, which share its keys: ``[B * beams, H, T, D]`` to ``[B, H, beams * T, D]``."""
         return q.unflatten(0, (-1, beams)).transpose(1, 2).flatten(2, 3) if beams > 1 else q
 
     def _unfold(self, x: Tensor, beams: int) -> Tensor:
-        """The inverse of :meth:`_fold`."""
+        """Invert :meth:`_fold`."""
         return x.unflatten(2, (beams, -1)).transpose(1, 2).flatten(0, 1) if beams > 1 else x
 
 
@@ -110,7 +133,7 @@ def _append(before: Tensor | None, x: Tensor) -> Tensor:
 
 
 def _visible(attn_mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
-    """fairseq's masks, additive ``[T, S]`` and True at padding ``[B, S]``, as one that is True where a query may attend."""
+    """Combine fairseq's additive mask ``[T, S]`` and padding mask ``[B, S]`` into one that is True for visible pairs."""
     visible = None if attn_mask is None else (attn_mask == 0)[None, None]
     if padding is not None:
         real = ~padding.bool()[:, None, None]

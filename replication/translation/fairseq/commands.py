@@ -9,7 +9,7 @@ USER_DIR = Path(__file__).parent / "user_dir" / "sparselib_fairseq"
 
 
 def preprocess(arguments: list[str]) -> None:
-    """``fairseq-preprocess``: text of subwords to fairseq's binary format."""
+    """Run ``fairseq-preprocess``, which converts subword text to fairseq's binary format."""
     from fairseq import options
     from fairseq_cli import preprocess
 
@@ -17,25 +17,28 @@ def preprocess(arguments: list[str]) -> None:
 
 
 def train(arguments: list[str]) -> None:
-    """``fairseq-train``; resumes from ``checkpoint_last.pt`` of its ``--save-dir``."""
+    """Run ``fairseq-train``, resuming from ``checkpoint_last.pt`` in its ``--save-dir``."""
     from fairseq import checkpoint_utils, options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
     from fairseq.distributed import utils as distributed
     from fairseq.file_io import PathManager
     from fairseq_cli import train
 
-    # The newest checkpoint is a copy of the one just written: a run killed while it copies could not be resumed.
+    # The newest checkpoint is a copy of the one just written. With fairseq's own copy, a run killed meanwhile could not resume.
     PathManager.copy = staticmethod(copy_whole)
     parser = options.get_training_parser()
     args = options.parse_args_and_arch(parser, ["--user-dir", str(USER_DIR), *arguments])
-    # fairseq keeps the best loss in attributes of these functions: a second, worse model in a process would not be saved.
+    # fairseq keeps the best loss in attributes of these functions, so a second, worse model in one process would not be saved.
     for function in (checkpoint_utils.save_checkpoint, train.should_stop_early):
         vars(function).clear()
     distributed.call_main(convert_namespace_to_omegaconf(args), train.main)
 
 
 def copy_whole(source: str, target: str, overwrite: bool = True) -> str:
-    """Copy a file such that `target` is at no time half of it; fairseq's own arguments, and like it a true value."""
+    """Copy a file so that `target` is never incomplete.
+
+    Arguments, and the true return value, are those of fairseq's own function.
+    """
     partial = Path(f"{target}.partial")
     try:
         shutil.copyfile(source, partial)
@@ -46,7 +49,7 @@ def copy_whole(source: str, target: str, overwrite: bool = True) -> str:
 
 
 def generate(arguments: list[str]) -> None:
-    """``fairseq-generate``."""
+    """Run ``fairseq-generate``."""
     from fairseq import options
     from fairseq_cli import generate
 

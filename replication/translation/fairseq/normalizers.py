@@ -1,4 +1,4 @@
-"""The normalisers of fairseq's command line: this package's and the entmax package's, with alphas that are given or learned."""
+"""Normalisers for fairseq's command line, from sparselib and the entmax package, with fixed or learned alphas."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,20 +12,21 @@ from sparselib.normalizers import Entmax, Normalizer, entmax, entmax15, sparsema
 NORMALIZERS = ("softmax", "entmax15", "sparsemax", "entmax", "entmax_alpha", "topk")
 #: The first is the default.
 IMPLEMENTATIONS = ("sparselib", "entmax")
-#: What the entmax package offers beside ours.
+#: Normalisers of the entmax package.
 PACKAGES = {"entmax15": package.entmax15, "sparsemax": package.sparsemax, "entmax_alpha": package.entmax_bisect}
-#: The smallest alpha that is learned, as in the code of Correia et al. (2019): at 1 the gradient is not defined.
+#: Lower bound of learned alphas, as in the code of Correia et al. (2019), because the gradient is undefined at 1.
 SMALLEST_ALPHA = 1.01
 
 
 class LearnedEntmax(nn.Module):
-    """alpha-entmax with an alpha for each head that is learned, ``1 + sigmoid(pre_alpha)`` (Correia et al. 2019, section 3.3).
+    """alpha-entmax with a learned alpha per head, ``1 + sigmoid(pre_alpha)`` (Correia et al. 2019, section 3.3).
 
     Parameters
     ----------
     heads : int
+        Heads of the layer.
     function : callable
-        From scores ``[B, H, Q, K]`` and alphas ``[H, 1, 1]`` to probabilities.
+        Function of scores ``[B, H, Q, K]`` and alphas ``[H, 1, 1]`` that returns probabilities.
     """
 
     def __init__(self, heads: int, function: Callable[[Tensor, Tensor], Tensor] = entmax):
@@ -35,29 +36,46 @@ class LearnedEntmax(nn.Module):
 
     @property
     def alpha(self) -> Tensor:
-        """``[H]``, in float32 at least: half precision has few numbers just above 1."""
+        """Return the alphas ``[H]`` in at least float32, because half precision has few numbers just above 1."""
         precise = self.pre_alpha.to(torch.promote_types(self.pre_alpha.dtype, torch.float32))
         return (1 + precise.sigmoid()).clamp_min(SMALLEST_ALPHA)
 
     def forward(self, scores: Tensor) -> Tensor:
-        """Scores ``[B, H, Q, K]`` to probabilities."""
+        """Return the probabilities of scores ``[B, H, Q, K]``."""
         return self.function(scores, self.alpha[:, None, None])
 
 
 def normalizer_of(args, heads: int) -> Normalizer:
-    """The normaliser of one layer that the command line names; with ``entmax_alpha`` a module of its own.
+    """Return the normaliser of one layer, as named on the command line.
 
-    Raises ``ValueError`` if alpha or k is missing or out of range, or the entmax package is asked for what it has not.
+    Parameters
+    ----------
+    args : Namespace
+        fairseq's options.
+    heads : int
+        Heads of the layer.
+
+    Returns
+    -------
+    Normalizer
+        A function, or a new :class:`LearnedEntmax` for ``entmax_alpha``.
+
+    Raises
+    ------
+    ValueError
+        If alpha or k is missing or out of range, or the entmax package does not have the normaliser.
     """
     name = args.attention_normalizer
-    # A model that was trained before there was a choice has no such option.
-    packages = getattr(args, "attention_implementation", None) == "entmax"
-    if packages and name not in PACKAGES:
-        raise ValueError(f"--attention-implementation entmax is for {', '.join(PACKAGES)}; not for {name}")
+    # Models trained by earlier versions lack this option.
+    use_package = getattr(args, "attention_implementation", None) == "entmax"
+    if use_package and name not in PACKAGES:
+        raise ValueError(
+            f"--attention-normalizer must be one of {', '.join(PACKAGES)} with --attention-implementation entmax, got {name}"
+        )
     match name:
         case "softmax":
             return Entmax(1)
-        case "entmax15" | "sparsemax" if packages:
+        case "entmax15" | "sparsemax" if use_package:
             return partial(_in_float32, PACKAGES[name])
         case "entmax15":
             return entmax15
@@ -65,19 +83,19 @@ def normalizer_of(args, heads: int) -> Normalizer:
             return sparsemax
         case "entmax":
             if args.attention_alpha is None or args.attention_alpha < 1:
-                raise ValueError(f"--attention-alpha must be at least 1 for entmax; got {args.attention_alpha}")
+                raise ValueError(f"--attention-alpha must be at least 1 for entmax, got {args.attention_alpha}")
             return Entmax(args.attention_alpha)
         case "entmax_alpha":
-            return LearnedEntmax(heads, partial(_in_float32, PACKAGES[name]) if packages else entmax)
+            return LearnedEntmax(heads, partial(_in_float32, PACKAGES[name]) if use_package else entmax)
         case "topk":
             if args.attention_k is None or args.attention_k < 1:
-                raise ValueError(f"--attention-k must be at least 1 for topk; got {args.attention_k}")
+                raise ValueError(f"--attention-k must be at least 1 for topk, got {args.attention_k}")
             return partial(topk_softmax, k=args.attention_k)
         case other:
-            raise ValueError(f"--attention-normalizer {other!r} is unknown")
+            raise ValueError(f"--attention-normalizer must be one of {', '.join(NORMALIZERS)}; got {other!r}")
 
 
 def _in_float32(function: Callable[..., Tensor], scores: Tensor, *alpha: Tensor) -> Tensor:
-    """A function of the package on scores of any precision: in half, its cumulative sums and bisection would be lost."""
+    """Apply a function of the entmax package in at least float32, since half precision breaks its sums and bisection."""
     precise = scores.to(torch.promote_types(scores.dtype, torch.float32))
     return function(precise, *alpha, dim=-1).to(scores.dtype)

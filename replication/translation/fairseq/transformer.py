@@ -1,4 +1,4 @@
-"""The transformer of fairseq with the papers' attention in all three places, registered as ``sparse_transformer``."""
+"""fairseq's transformer with sparse attention in all three places, registered as ``sparse_transformer``."""
 
 import torch
 from fairseq.models import register_model, register_model_architecture
@@ -13,14 +13,14 @@ from sparselib.forms import FACTORISED, FORMS, factorised, form
 from sparselib.graphs import FormGraph
 from sparselib.masks import HEAD_COMBINATIONS
 
-#: Where a transformer attends: encoder self-, decoder self- and cross-attention.
+#: Places of attention: encoder self-, decoder self- and cross-attention.
 PLACES = ("encoder", "decoder", "cross")
 CROSS_FORMS = [name for name in FORMS if form(name, 1).cross]
 
 
 @register_model("sparse_transformer")
 class SparseTransformer(TransformerModel):
-    """``attention_controls`` maps each of :data:`PLACES` to the control of its layers."""
+    """Transformer whose ``attention_controls`` map each of :data:`PLACES` to the control of its layers."""
 
     @classmethod
     def add_args(cls, parser) -> None:
@@ -29,10 +29,12 @@ class SparseTransformer(TransformerModel):
         add(
             "--attention-normalizer",
             choices=NORMALIZERS,
-            help="from scores to weights; entmax_alpha learns alpha, per head",
+            help="function from scores to weights; entmax_alpha learns an alpha per head",
         )
         add(
-            "--attention-implementation", choices=IMPLEMENTATIONS, help="ours or the entmax package's, where it has one"
+            "--attention-implementation",
+            choices=IMPLEMENTATIONS,
+            help="sparselib, or the entmax package where it has the normaliser",
         )
         add("--attention-alpha", type=float, help="alpha of --attention-normalizer entmax, at least 1")
         add("--attention-k", type=int, help="attended keys of --attention-normalizer topk")
@@ -43,7 +45,9 @@ class SparseTransformer(TransformerModel):
         add("--factorised-stride", type=int, help="l of --factorised-pattern")
         add("--factorised-summary", type=int, help="c of --factorised-pattern fixed")
         add(
-            "--factorised-heads", choices=list(HEAD_COMBINATIONS), help="how heads share parts; interleaved unless told"
+            "--factorised-heads",
+            choices=list(HEAD_COMBINATIONS),
+            help="assignment of parts to heads; default interleaved",
         )
         add("--coword-dropout", type=float, help="share of source tokens replaced by <unk> in training (Table 3)")
 
@@ -58,7 +62,7 @@ class SparseTransformer(TransformerModel):
                 ("cross", len(model.decoder.layers), args.decoder_attention_heads),
             )
         }
-        # A model that was trained before there were forms has no such option.
+        # Models trained by earlier versions lack these options.
         if getattr(args, "attention_form", None) is not None:
             cross = getattr(args, "attention_cross_form", None) or args.attention_form
             restrict(model.attention_controls, args.attention_form, args.attention_budget, cross)
@@ -66,7 +70,7 @@ class SparseTransformer(TransformerModel):
             factorise(model.attention_controls["decoder"], args)
         for number, layer in enumerate(model.encoder.layers):
             layer.self_attn = ControlledAttention(layer.self_attn, model.attention_controls["encoder"], number)
-            layer.can_use_fastpath = False  # torch's fused layer knows softmax only
+            layer.can_use_fastpath = False  # torch's fused layer supports softmax only
         for number, layer in enumerate(model.decoder.layers):
             layer.self_attn = ControlledAttention(layer.self_attn, model.attention_controls["decoder"], number)
             layer.encoder_attn = ControlledAttention(layer.encoder_attn, model.attention_controls["cross"], number)
@@ -80,29 +84,53 @@ class SparseTransformer(TransformerModel):
 
 
 def restrict(controls: dict[str, AttentionControl], name: str, budget: int | None, cross: str) -> None:
-    """Make a model attend by one of ``sparselib.forms.FORMS``, and by ``cross`` where it may, for as long as it lives.
+    """Restrict a model's attention permanently to one of ``sparselib.forms.FORMS``.
 
-    Raises ``ValueError`` if the form is unknown, or the budget missing or below 1.
+    Parameters
+    ----------
+    controls : dict of AttentionControl
+        The control of each place.
+    name : str
+        Form of self-attention.
+    budget : int or None
+        Attended positions per query.
+    cross : str
+        Form of cross-attention, which is unrestricted if the form does not support it.
+
+    Raises
+    ------
+    ValueError
+        If the form is unknown, or the budget is missing or below 1.
     """
     if budget is None:
-        raise ValueError(f"--attention-budget: the form {name} needs one, at least 1")
+        raise ValueError(f"--attention-budget must be at least 1 for the form {name}, got None")
     for number, (place, control) in enumerate(controls.items()):
-        # Each layer of each place draws its own random keys.
-        own = cross if place == "cross" else name
-        forms = [form(own, budget, seed=number + len(controls) * layer) for layer in range(control.layers)]
+        # Different seeds give every layer of every place its own random keys.
+        place_form = cross if place == "cross" else name
+        forms = [form(place_form, budget, seed=number + len(controls) * layer) for layer in range(control.layers)]
         if place != "cross" or forms[0].cross:
             control.mode = TokenPairs(FormGraph(forms, causal=place == "decoder"))
 
 
 def factorise(control: AttentionControl, args) -> None:
-    """Make decoder self-attention follow a factorised pattern, which is causal by definition, for as long as the model lives.
+    """Restrict decoder self-attention permanently to a factorised pattern, which is causal by definition.
 
-    Raises ``ValueError`` if there is a form too, the stride is missing, or a number is out of range.
+    Parameters
+    ----------
+    control : AttentionControl
+        Control of the decoder's self-attention.
+    args : Namespace
+        fairseq's options.
+
+    Raises
+    ------
+    ValueError
+        If the control has a form already, the stride is missing, or a number is out of range.
     """
     if control.mode != TokenPairs():
-        raise ValueError("--factorised-pattern and --attention-form exclude each other")
+        raise ValueError("--factorised-pattern cannot be combined with --attention-form")
     if getattr(args, "factorised_stride", None) is None:
-        raise ValueError(f"--factorised-stride: the {args.factorised_pattern} pattern needs one, at least 1")
+        raise ValueError(f"--factorised-stride must be at least 1 for the {args.factorised_pattern} pattern, got None")
     numbers = {"summary": getattr(args, "factorised_summary", None), "heads": args.factorised_heads}
     forms = [
         factorised(args.factorised_pattern, args.factorised_stride, **numbers, layer=layer)
@@ -112,9 +140,9 @@ def factorise(control: AttentionControl, args) -> None:
 
 
 def drop_words(tokens: Tensor, probability: float, dictionary) -> Tensor:
-    """CoWord dropout (Fernandes et al. 2021): each source token becomes a mask with this probability.
+    """Replace each source token by ``<unk>`` with the given probability (CoWord dropout, Fernandes et al. 2021).
 
-    The mask is ``<unk>``, which a subword vocabulary yields for nothing else. Padding and sentence ends stay.
+    A subword vocabulary produces ``<unk>`` for nothing else. Padding and end marks are kept.
     """
     dropped = torch.rand(tokens.shape, device=tokens.device) < probability
     dropped &= (tokens != dictionary.pad()) & (tokens != dictionary.eos())
@@ -123,7 +151,8 @@ def drop_words(tokens: Tensor, probability: float, dictionary) -> Tensor:
 
 @register_model_architecture("sparse_transformer", "sparse_transformer")
 def sparse_transformer(args) -> None:
-    # Their papers have softmax over what they keep.
+    """Set the default options of the architecture."""
+    # The papers of the forms and factorised patterns use softmax over the selected keys.
     form_given = any(getattr(args, name, None) is not None for name in ("attention_form", "factorised_pattern"))
     args.attention_normalizer = getattr(args, "attention_normalizer", None) or ("softmax" if form_given else "entmax15")
     args.factorised_heads = getattr(args, "factorised_heads", None) or "interleaved"

@@ -86,7 +86,7 @@ def test_every_premise_quotes_its_source_and_says_when_it_was_added():
     "change", [lambda claims: claims[1:], lambda claims: claims.replace("mlm-perplexity", "other")]
 )
 def test_a_claim_without_a_test_or_a_test_without_a_claim_is_an_error(tmp_path, change):
-    with pytest.raises(ValueError, match="claims without a test"):
+    with pytest.raises(ValueError, match="`claims` must have exactly the ids of the tests, got"):
         ledger(change(ALL_CLAIMS), tmp_path)
 
 

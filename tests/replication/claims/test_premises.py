@@ -18,7 +18,7 @@ def test_conditions_are_joined_by_an_ampersand():
 
 @pytest.mark.parametrize("text", ["bleu", "bleu > 3", "bleu >= x", "bleu >= 3 &", "3 <= bleu"])
 def test_what_is_no_condition_is_an_error_that_shows_it(text):
-    with pytest.raises(ValueError, match=r"premise: .* is not of the form"):
+    with pytest.raises(ValueError, match="`premise` must be like 'name >= number"):
         parse(text)
 
 
@@ -43,7 +43,9 @@ def test_every_corpus_has_to_meet_a_premise_and_the_worst_is_named(monkeypatch, 
 
 
 def test_a_name_that_nothing_measures_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="'blue' is not measured for translation: gold_sparsity"):
+    with pytest.raises(
+        ValueError, match=r"`premise` must name a number measured for translation \(gold_sparsity.*got 'blue'"
+    ):
         judge("blue >= 3", "translation", tmp_path)
 
 

@@ -58,7 +58,7 @@ def test_settings_are_told_apart_and_do_not_depend_on_the_order_of_arguments():
     "section", [{"threshold": 1.0}, {"predictor": "distance"}, {"predictor": "Pattern"}, {"predictor": "os"}]
 )
 def test_an_unknown_predictor_is_named_with_its_method(section):
-    with pytest.raises(ValueError, match=r"mine: predictor must be one of .*Distance.*; got"):
+    with pytest.raises(ValueError, match=r"mine: `predictor` must be one of .*Distance.*; got"):
         expand({"mine": section})
 
 

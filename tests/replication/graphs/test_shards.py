@@ -140,7 +140,7 @@ def test_what_does_not_fit_is_an_error(tmp_path, case, which):
             writer.write(0, 0, *queries_and_keys(), LENGTHS)
             writer.write(0, start, q, k, torch.ones(shape[0]))
 
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(ValueError, match="must fit into"):
         beyond()
     assert list(tmp_path.iterdir()) == []
 
@@ -166,7 +166,7 @@ def test_foreign_files_are_format_errors(tmp_path):
     tensors = {"q": torch.zeros(2, 1, 3, 4), "lengths": torch.ones(2), "sequence": torch.ones(2)}
     for k in (torch.zeros(2, 1, 3, 4).half(), torch.zeros(1, 1, 3, 4)):
         save_file(tensors | {"k": k}, path, encode_header(KIND, {"causal": False}))
-        with pytest.raises(FormatError, match="not float32 of one shape"), open_graphs(path):
+        with pytest.raises(FormatError, match="must be float32 of one shape"), open_graphs(path):
             pass
 
 
@@ -177,7 +177,7 @@ def test_values_that_are_not_finite_are_refused_by_name(graphs_of, name, bad):
     (q if name == "q" else k)[3, 1, 2, 0] = bad
     graphs = graphs_of([LENGTH] * 5, q=q, k=k)
     graphs.batch(0, 3)
-    with pytest.raises(ValueError, match=rf"{name} holds NaN or infinite values in sequences 3 to 4"):
+    with pytest.raises(ValueError, match=rf"`{name}` must be finite, got NaN or infinity in sequences 3 to 4"):
         graphs.batch(3, 5)
 
 

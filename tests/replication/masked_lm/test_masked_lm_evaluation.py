@@ -10,7 +10,7 @@ import torch
 from bigrams import kneser_ney
 
 from replication.graphs.grids import Member
-from replication.graphs.replaced import Replacements, Students
+from replication.graphs.replaced import ModelStudents, Replacements
 from replication.graphs.shards import open_graphs
 from replication.masked_lm.evaluation import (
     MaskedText,
@@ -54,7 +54,9 @@ def projections(layers: int = 2, seed: int = 0) -> list[Projection]:
 
 def replaced(model, control, masked, members, windows=(0,), global_tokens="none", layers=2, batch_size=4):
     centroids = [{} for _ in range(layers)]
-    replacements = Replacements({0: Students(projections(layers), centroids)}, members, list(windows), global_tokens)
+    replacements = Replacements(
+        {0: ModelStudents(projections(layers), centroids)}, members, list(windows), global_tokens
+    )
     table, _ = evaluate_replaced(model, control, masked, replacements, batch_size)
     return table.set_index(["method", "window"])
 

@@ -7,11 +7,11 @@ import torch
 from transformers import BertConfig, BertModel
 
 from replication.retrofit.measuring import measure
-from replication.retrofit.rules import Rule, clusters, fixed, learned
+from replication.retrofit.rules import SelectionRule, clusters, fixed, learned
 from replication.retrofit.students import fit_students
 from sparselib.huggingface import use_attention
 from sparselib.huggingface.gold import gold_rule
-from sparselib.huggingface.layers import Layer, shown
+from sparselib.huggingface.layers import Layer, observed_layers
 from sparselib.normalizers import Entmax
 
 LAYERS, HEADS, N = 2, 4, 24
@@ -53,7 +53,7 @@ def control(model, ids):
 @pytest.fixture(scope="module")
 def rules(model, control, ids):
     gold, layers = gold_rule("mass:0.9"), [Layer() for _ in range(LAYERS)]
-    seen = list(zip(*shown(model, control, layers, gold, [{"input_ids": ids}]), strict=True))
+    seen = list(zip(*observed_layers(model, control, layers, gold, [{"input_ids": ids}]), strict=True))
     students = [
         fit_students(
             list(of_layer), Entmax(1), clusters=clusters(GRID, "Clustering"),
@@ -138,12 +138,12 @@ def test_rules_do_not_look_at_each_other(model, control, rules, ids):
 
 
 def test_an_unknown_predictor_is_named():
-    with pytest.raises(ValueError, match=r"mine: predictor must be one of TopK.*got 'Magic'"):
+    with pytest.raises(ValueError, match=r"mine: `predictor` must be one of TopK.*got 'Magic'"):
         list(fixed({"mine": {"predictor": "Magic"}}, 2, 3, 4))
 
 
 def test_the_whole_graph_finds_everything(model, control, ids):
-    rule = Rule("all", "{}", -1, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1))
+    rule = SelectionRule("all", "{}", -1, lambda call: call.visible.expand(-1, call.q.shape[1], -1, -1))
     found = measure(model, control, [rule], [ids], gold_rule("top:3"))
     assert (found["recall"] == 1).all()
     assert (found["sparsity"] == 0).all()

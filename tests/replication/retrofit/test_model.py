@@ -62,5 +62,5 @@ def test_sequences_are_those_of_the_file(tmp_path):
     write_tensors(tmp_path / "train.safetensors", {"input_ids": ids}, kind="tokens")
     assert sequences(tmp_path / "train.safetensors", 3, 5).equal(ids[3:8])
     assert [len(part) for part in batches(ids, 4)] == [4, 4, 2]
-    with pytest.raises(ValueError, match="10 sequences, and 11 are asked for"):
+    with pytest.raises(ValueError, match="must contain at least 11 sequences, got 10"):
         sequences(tmp_path / "train.safetensors", 6, 5)

@@ -109,7 +109,7 @@ def unmeasured(folder, tmp_path):
 def test_too_few_sequences_are_named_before_anything_is_measured(unmeasured, tmp_path):
     configured(tmp_path, sequences={"learn": 6, "calibrate": 25, "held_out": 4})
     result = run(tmp_path, "sparsify", recall=0.8)
-    assert_one_line(result, "train.safetensors: 30 sequences, and 31 are asked for")
+    assert_one_line(result, "train.safetensors: must contain at least 31 sequences, got 30")
     assert [path.name for path in unmeasured.iterdir()] == ["tokens"]
 
 

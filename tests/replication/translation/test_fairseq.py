@@ -144,7 +144,10 @@ def test_coword_dropout_is_for_training_only(task, batch):
         ({"attention_normalizer": "entmax", "attention_alpha": None}, "alpha"),
         ({"attention_normalizer": "topk", "attention_k": 0}, "attention-k"),
         ({"attention_normalizer": "nothing"}, "nothing"),
-        ({"attention_normalizer": "topk", "attention_implementation": "entmax"}, "not for topk"),
+        (
+            {"attention_normalizer": "topk", "attention_implementation": "entmax"},
+            "with --attention-implementation entmax, got topk",
+        ),
     ],
 )
 def test_a_normalizer_out_of_range_is_named(arguments, named):

@@ -103,7 +103,7 @@ def test_a_factorised_decoder_attends_by_its_parts_in_turn(task, batch, name):
         ({"factorised_pattern": "strided"}, "--factorised-stride"),
         ({"factorised_pattern": "strided", "factorised_stride": 0}, "`stride` must be at least 1"),
         ({"factorised_pattern": "fixed", "factorised_stride": 4}, "`summary` must be given for fixed"),
-        (RESTRICTED["Window"] | RESTRICTED["strided, merged"], "exclude each other"),
+        (RESTRICTED["Window"] | RESTRICTED["strided, merged"], "cannot be combined with --attention-form"),
     ],
 )
 def test_options_of_forms_that_do_not_fit_are_named(task, options, named):

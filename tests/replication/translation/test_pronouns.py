@@ -118,9 +118,9 @@ def test_contrasts_of_the_corpus_are_what_a_loop_over_words_finds(blocks, asked)
 
 
 def test_sentences_that_are_not_aligned_are_refused():
-    with pytest.raises(ValueError, match="2 blocks of the source for 1 of the target"):
+    with pytest.raises(ValueError, match="must have equally many blocks, got 2 and 1"):
         list(contrasts_of([["a"], ["b"]], [["A"]]))
-    with pytest.raises(ValueError, match="block 1: 1 sentences of the source for 2 of the target"):
+    with pytest.raises(ValueError, match="block 1: source and target must have equally many sentences, got 1 and 2"):
         list(contrasts_of([["a"], ["b"]], [["A"], ["B", "C"]]))
 
 
@@ -186,9 +186,9 @@ def test_the_first_contrasts_of_every_pronoun_are_taken():
     made = [Contrast(pronoun, [str(number)], [], []) for number, pronoun in enumerate("he he she he it she he".split())]
     assert [int(one.source[0]) for one in first_of_each(iter(made), 2)] == [0, 1, 2, 4, 5]
     assert first_of_each(made, 9) == made
-    with pytest.raises(ValueError, match="contrasts must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="`count` must be at least 1, got 0"):
         first_of_each(made, 0)
-    with pytest.raises(ValueError, match="no sentence with another before it has exactly one of he, she, it"):
+    with pytest.raises(ValueError, match="no sentence with context has exactly one of he, she, it"):
         first_of_each([], 9)
 
 

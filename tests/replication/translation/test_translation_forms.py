@@ -59,7 +59,7 @@ def test_a_form_needs_a_budget_and_full_attention_none():
     assert form_options("Window", 4) == {"attention_form": "Window", "attention_budget": 4}
     assert form_options("Top-k self", 4) == form_options("Top-k", 4) | {"attention_cross_form": "Full"}
     assert form_options("Top-k OOW cross", 4) == form_options("Top-k OOW", 4) | {"attention_cross_form": "Top-k"}
-    with pytest.raises(ValueError, match="budget: the form Window needs one"):
+    with pytest.raises(ValueError, match="`budget` must be at least 1 for the form Window"):
         form_options("Window", None)
     with pytest.raises(ValueError, match="k"):
         form_options("Window", 0)
@@ -166,7 +166,7 @@ def test_without_gold_alignment_the_score_is_missing_and_a_wrong_number_refused(
     table, _ = describe(translator, "test", None, 60)
     assert table["aligned_words"].isna().all()
     assert table["entropy"].notna().all()
-    with pytest.raises(ValueError, match=f"1 alignments for {PAIRS} pairs of test"):
+    with pytest.raises(ValueError, match=rf"must have one entry per pair of test \({PAIRS}\), got 1"):
         describe(translator, "test", [[]], 60)
 
 

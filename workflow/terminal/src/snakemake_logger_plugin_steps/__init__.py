@@ -1,6 +1,7 @@
-"""What Snakemake says in a terminal: a line a step, in words, with its seconds and the minutes that are left.
+"""Snakemake logger that prints one line per finished step, with its duration and the estimated time left.
 
-`profiles/default` chooses it; with ``--dry-run``, ``--verbose`` or ``--printshellcmds``, Snakemake says what it says by itself.
+``profiles/default`` selects it. With ``--dry-run``, ``--verbose`` or ``--printshellcmds``, Snakemake's own output
+appears instead.
 """
 
 import sys
@@ -14,14 +15,17 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from snakemake_logger_plugin_steps.expected import Expected
 
-#: Lines of a failed job's log.
+#: Number of lines shown of a failed job's log.
 TAIL = 25
-#: What Snakemake says on its own behalf and a reader waits for.
-SAID = ("Nothing to be done",)
+#: Beginnings of Snakemake's informational messages that are passed on.
+PASSED_ON = ("Nothing to be done",)
 
 
 class LogHandler(LogHandlerBase):
-    """Prints steps as they end. Attributes that Snakemake asks for say that it writes to the terminal and formats by itself."""
+    """Log handler that prints steps as they end.
+
+    The class attributes tell Snakemake that it writes to the terminal and formats its records itself.
+    """
 
     writes_to_stream = True
     writes_to_file = False
@@ -36,15 +40,16 @@ class LogHandler(LogHandlerBase):
         self.expected = Expected(Path.cwd())
         self.plain = None
         if settings.dryrun or settings.verbose or settings.debug_dag or settings.printshellcmds:
-            self.plain = _of_snakemake(settings)
+            self.plain = _snakemake_handler(settings)
 
     def emit(self, record: LogRecord) -> None:
+        """Print a line for a record, if it starts the run, ends a step, reports an error or is a warning."""
         if self.plain is not None:
             if self.plain.filter(record):
                 self.plain.emit(record)
             return
         if profile := getattr(record, "profile", ""):
-            self.expected.of(profile)
+            self.expected.read(profile)
             return
         event = getattr(record, "event", None)
         handler = {
@@ -55,7 +60,7 @@ class LogHandler(LogHandlerBase):
         }.get(event)
         if handler is not None:
             handler(record)
-        elif record.levelno >= WARNING or record.getMessage().startswith(SAID):
+        elif record.levelno >= WARNING or record.getMessage().startswith(PASSED_ON):
             self._say(record.getMessage())
 
     def _run(self, record: LogRecord) -> None:
@@ -94,20 +99,21 @@ class LogHandler(LogHandlerBase):
         print(text, file=sys.stdout if self.common_settings.stdout else sys.stderr, flush=True)
 
     def close(self) -> None:
-        self.expected.keep()
+        """Store the durations for the profile's next run."""
+        self.expected.write()
         super().close()
 
 
 def _named(job: LogRecord) -> str:
-    """What a step is in words."""
+    """Return the rule's message, or its name if it has none."""
     return job.rule_msg or job.rule_name
 
 
-def _of_snakemake(settings):
-    """Snakemake's own handler."""
+def _snakemake_handler(settings):
+    """Return Snakemake's own handler."""
     from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
 
-    said = (settings.quiet, settings.debug_dag, settings.verbose, settings.dryrun, settings.printshellcmds)
+    options = (settings.quiet, settings.debug_dag, settings.verbose, settings.dryrun, settings.printshellcmds)
     formatter = DefaultFormatter(settings.quiet, settings.show_failed_logs)
     stream = sys.stdout if settings.stdout else sys.stderr
-    return ColorizingTextHandler(settings.nocolor, stream, formatter, DefaultFilter(*said))
+    return ColorizingTextHandler(settings.nocolor, stream, formatter, DefaultFilter(*options))

@@ -1,3 +1,3 @@
-"""What fairseq imports for ``--user-dir``: the model registers itself."""
+"""Package that fairseq imports for ``--user-dir``; importing it registers the model."""
 
 import replication.translation.fairseq.transformer  # noqa: F401
