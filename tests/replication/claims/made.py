@@ -241,7 +241,7 @@ def reformer(values):
     """
     found = _bleu()
     others = [
-        ("sparsefinder-kmeans", "top_k=1", 50.0, 0.9), ("sparsefinder-kmeans", '{"top_k": 2}', 99.0, 0.1),
+        ("sparsefinder-kmeans", "top_k=1", 50.0, 0.9), ("sparsefinder-kmeans", "top_k=2", 99.0, 0.1),
         ("routing", "", 20.0, 0.9), ("sparsefinder-quantization", "", 99.0, 0.1), ("reformer", FOUR_ROUNDS, 0.0, 0.99),
     ]  # fmt: skip
     for at in PAIRS:
@@ -503,7 +503,7 @@ def kept_promise(values):
     table = pd.DataFrame({"recall": [0.9] * below + [0.96] * (100_000 - below), "head": range(100_000)})
     return {
         "retrofit/sparsified/recall0.95/measured.csv": table.assign(
-            seed=0, layer=0, sequence=0, sparsity=0.5, drift=0.1
+            method="sparsified", seed=0, layer=0, sequence=0, sparsity=0.5, drift=0.1
         )
     }
 

@@ -104,7 +104,7 @@ def test_simultaneous_intervals_are_wider():
 
 
 def test_a_grid_that_ends_before_the_band_is_named_with_the_settings_that_would_reach_it():
-    settings = {"b": '{"buckets": 64, "rounds": 1}'}
+    settings = {"b": "buckets=64, rounds=1"}
     finding = leads(
         made({"a": [(0.1, 1.0), (0.9, 0.5)], "b": [(0.0, 1.0), (0.4126, 0.5)]}, settings=settings), ["a"], ["b"], BAND
     )
@@ -123,7 +123,7 @@ def test_methods_without_a_point_or_with_one_alone_are_missing():
 
 def test_variants_of_kmeans_and_reformer_are_named():
     rows = [(0, "sparsefinder-kmeans", f"clusters=4, top_k={k}", s, 1 - s) for k in (1, 2) for s in (0.4, 0.9)] + [
-        (0, "reformer", '{"buckets": 4, "rounds": 1}', s, 1 - s) for s in (0.4, 0.9)
+        (0, "reformer", "buckets=4, rounds=1", s, 1 - s) for s in (0.4, 0.9)
     ]
     table = pd.DataFrame(rows, columns=["seed", "method", "setting", "sparsity", "score"])
     compared = curves(table, table["score"].to_numpy()[None], GOLD)

@@ -86,7 +86,9 @@ def test_the_lead_of_softmax_is_over_the_rivals_faster_implementation(tmp_path):
 
 @pytest.mark.parametrize(("tokens", "expected"), [("none", 0), ("first", 1), ("first_last", 2)])
 def test_global_tokens_are_counted(tmp_path, tokens, expected):
-    write_world(tmp_path, {"masked_lm/sweep/seed0.csv": pd.DataFrame({"global_tokens": [tokens]})})
+    write_world(
+        tmp_path, {"masked_lm/sweep/seed0.csv": pd.DataFrame({"method": ["window"], "global_tokens": [tokens]})}
+    )
     assert premises.MEASURES["masked_lm"]["global_keys"](tmp_path / "masked_lm") == {"": expected}
 
 
