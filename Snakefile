@@ -38,6 +38,7 @@ START = time.time()
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/configuration.smk"
 include: "workflow/rules/factorised.smk"
 include: "workflow/rules/checkpoints.smk"
 include: "workflow/rules/claims.smk"

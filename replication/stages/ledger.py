@@ -25,10 +25,11 @@ def write_configuration(run, output: Path) -> None:
     """Write a configuration as YAML, without the keys that say where it runs."""
     import yaml
 
+    from replication.files.seals import making
     from replication.files.storage import replacing
 
     settings = {key: value for key, value in run.given().items() if key not in WHERE_IT_RUNS}
-    with replacing(output) as temporary:
+    with making("configuration"), replacing(output) as temporary:
         temporary.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
 
 

@@ -17,11 +17,6 @@ wildcard_constraints:
     ),
 
 
-def symbols(wildcards):
-    """Return the configuration section of a corpus."""
-    return SYMBOL_PLACES[f"{wildcards.lm}/{wildcards.corpus}"][0]
-
-
 rule characters:
     input:
         **job("characters"),
@@ -67,7 +62,7 @@ rule train_characters:
 
 
 for place, (section, files) in SYMBOL_PLACES.items():
-    name = place.replace("/", "_").replace("-", "_")
+    name = "_".join(Path(place).parts).replace("-", "_")
     folders = [
         files.model(model, seed)
         for model in members(section.models)

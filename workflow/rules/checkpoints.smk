@@ -1,25 +1,5 @@
 """Import of trained models from checkpoints, and export of trained models as checkpoints."""
 
-
-def imported_models():
-    """Return the models that have checkpoints, by section and text.
-
-    One job imports all models of a text, because starting a job per model would take longer than copying.
-    """
-    groups = {}
-    for name, model in MODELS.items():
-        section = Path(name).parts[0]
-        # One job trains all normalisers, so they are imported only if all have checkpoints.
-        needed = (
-            [other for other in MODELS if Path(other).parts[0] == section]
-            if section == "normalizer_speed"
-            else [name]
-        )
-        if all(shipped(other) for other in needed):
-            groups.setdefault((section, model.made_from), []).append(name)
-    return groups
-
-
 for number, ((section, _), names) in enumerate(imported_models().items()):
     models = [MODELS[name] for name in names]
 
@@ -58,18 +38,6 @@ for number, ((section, _), names) in enumerate(imported_models().items()):
         workflow.ruleorder(
             f"weights_{number}_{section}", models[0].stage.replace("-", "_")
         )
-
-
-def ship_commands():
-    """Return the shell commands that make checkpoints of all models, one command per stage."""
-    of_stage = {}
-    for name, model in MODELS.items():
-        of_stage.setdefault(model.stage, []).append(name)
-    return " && ".join(
-        f"replicate ship {' '.join(names)} --config {CONFIGURATION} --checkpoints {RUN.checkpoints or 'checkpoints'}"
-        f' --code "$(python -m workflow.closure {stage})"'
-        for stage, names in of_stage.items()
-    )
 
 
 # No other rule needs the checkpoints, which are the input of another run: they are made only by `snakemake ship`.

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from replication.files.seals import making
 from replication.layout import (
     ALL_SPLITS,
     SPLITS,
@@ -28,7 +27,6 @@ from replication.places import (
     token_places,
 )
 from replication.stages import MODULE_OF
-from replication.stages.ledger import WHERE_IT_RUNS, write_configuration
 from replication.trained import (
     CONTENDERS,
     cell_jobs,
@@ -127,21 +125,75 @@ def short_names(names):
     }
 
 
-localrules:
-    configuration,
+def graphs_of(split):
+    """Return an input function for a task's attention graphs, one file per layer."""
+
+    def paths(wildcards):
+        _, files, layers = GRAPH_TASKS[wildcards.task]
+        return [files.graphs(split, layer) for layer in range(layers)]
+
+    return paths
 
 
-rule configuration:
-    output:
-        CONFIGURATION,
-    params:
-        settings={
-            key: value
-            for key, value in RUN.given().items()
-            if key not in WHERE_IT_RUNS
-        },
-    message:
-        "Write the configuration"
-    run:
-        with making("configuration"):
-            write_configuration(RUN, Path(output[0]))
+def task_settings(*keys):
+    """Return a params function for some keys of the task's section."""
+    return lambda wildcards: picked(GRAPH_TASKS[wildcards.task][0], *keys)
+
+
+def pair_settings(wildcards):
+    """Return the settings that determine the text of a language pair."""
+    return text_settings(
+        PARALLEL_PLACES[f"translation/{wildcards.source}-{wildcards.target}"]
+    )
+
+
+def corpus_files(files, splits):
+    """Return the text files of both languages."""
+    return [
+        files.corpus(split, language)
+        for split in splits
+        for language in ("{source}", "{target}")
+    ]
+
+
+def form_place(wildcards):
+    """Return the parallel text of a unit and language pair."""
+    return PARALLEL_PLACES[
+        f"forms/{wildcards.unit}/{wildcards.source}-{wildcards.target}"
+    ]
+
+
+def symbols(wildcards):
+    """Return the configuration section of a corpus."""
+    return SYMBOL_PLACES[f"{wildcards.lm}/{wildcards.corpus}"][0]
+
+
+def imported_models():
+    """Return the models that have checkpoints, by section and text.
+
+    One job imports all models of a text, because starting a job per model would take longer than copying.
+    """
+    groups = {}
+    for name, model in MODELS.items():
+        section = Path(name).parts[0]
+        # One job trains all normalisers, so they are imported only if all have checkpoints.
+        needed = (
+            [other for other in MODELS if Path(other).parts[0] == section]
+            if section == "normalizer_speed"
+            else [name]
+        )
+        if all(shipped(other) for other in needed):
+            groups.setdefault((section, model.made_from), []).append(name)
+    return groups
+
+
+def ship_commands():
+    """Return the shell commands that make checkpoints of all models, one command per stage."""
+    of_stage = {}
+    for name, model in MODELS.items():
+        of_stage.setdefault(model.stage, []).append(name)
+    return " && ".join(
+        f"replicate ship {' '.join(names)} --config {CONFIGURATION} --checkpoints {RUN.checkpoints or 'checkpoints'}"
+        f' --code "$(python -m workflow.closure {stage})"'
+        for stage, names in of_stage.items()
+    )

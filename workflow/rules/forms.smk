@@ -14,13 +14,6 @@ wildcard_constraints:
     unit="sentences|documents",
 
 
-def form_place(wildcards):
-    """Return the parallel text of a unit and language pair."""
-    return PARALLEL_PLACES[
-        f"forms/{wildcards.unit}/{wildcards.source}-{wildcards.target}"
-    ]
-
-
 rule form_corpus:
     input:
         **job("parallel-corpus"),

@@ -1,21 +1,5 @@
 """Projections and centroids trained on a task's attention graphs, and the recall of predicted graphs."""
 
-
-def graphs_of(split):
-    """Return an input function for a task's attention graphs, one file per layer."""
-
-    def paths(wildcards):
-        _, files, layers = GRAPH_TASKS[wildcards.task]
-        return [files.graphs(split, layer) for layer in range(layers)]
-
-    return paths
-
-
-def task_settings(*keys):
-    """Return a params function for some keys of the task's section."""
-    return lambda wildcards: picked(GRAPH_TASKS[wildcards.task][0], *keys)
-
-
 TASK = GraphTask(RESULTS / "{task}")
 
 

@@ -5,22 +5,6 @@ PAIR = Translation(RESULTS / "translation" / "{source}-{target}")
 MT_LOGS = LOGS / "translation" / "{source}-{target}"
 
 
-def pair_settings(wildcards):
-    """Return the settings that determine the text of a language pair."""
-    return text_settings(
-        PARALLEL_PLACES[f"translation/{wildcards.source}-{wildcards.target}"]
-    )
-
-
-def corpus_files(files, splits):
-    """Return the text files of both languages."""
-    return [
-        files.corpus(split, language)
-        for split in splits
-        for language in ("{source}", "{target}")
-    ]
-
-
 rule parallel_corpus:
     input:
         **job("parallel-corpus"),
