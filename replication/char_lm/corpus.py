@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from replication.corpora.documents import Document
 from replication.corpora.sources import read_splits
 from replication.corpora.text_files import open_bytes
@@ -106,6 +104,7 @@ def digits(images: Mapping[str, int], seed: int) -> dict[str, bytes]:
     ValueError
         If a split has no image, or the splits together have more images than there are.
     """
+    import numpy as np
     from sklearn.datasets import load_digits  # slow to import, and only digits need it
 
     pixels = load_digits().images.astype(np.uint8).reshape(-1, DIGIT_SIDE**2)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from sparselib.checks import at_least
-
 
 def cut_into_blocks(lines: dict[str, list[str]], documents: list[int], words: int) -> dict[str, list[list[str]]]:
     """Join as many sentences of one document as fit into ``words`` words in every language.
@@ -29,7 +27,8 @@ def cut_into_blocks(lines: dict[str, list[str]], documents: list[int], words: in
     ValueError
         If ``words`` is below 1, or ``documents`` and the lines differ in length.
     """
-    at_least("words", words, 1)
+    if words < 1:
+        raise ValueError(f"`words` must be at least 1, got {words}")
     for language, text in lines.items():
         if len(text) != len(documents):
             raise ValueError(

@@ -5,20 +5,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from replication.files.storage import replacing
 
-#: Columns of a parquet file, which has a row per sentence.
-SCHEMA = pa.schema(
-    [
-        ("document", pa.int32()),
-        ("words", pa.list_(pa.string())),
-        ("tags", pa.list_(pa.string())),
-        ("chains", pa.list_(pa.int32())),
-    ]
-)
+#: Sentences per row group of a parquet file.
 ROWS_PER_GROUP = 10_000
 
 
@@ -64,8 +53,14 @@ def write_documents(path: str | Path, documents: Iterable[Document], tag_source:
     tag_source : str
         Origin of the tags, as :func:`read_tag_source` returns it.
     """
-    schema = SCHEMA.with_metadata({"tag_source": tag_source})
-    with replacing(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+    # Readers of plain text need not wait for pyarrow.
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    strings = pa.list_(pa.string())
+    columns = [("document", pa.int32()), ("words", strings), ("tags", strings), ("chains", pa.list_(pa.int32()))]
+    schema = pa.schema(columns).with_metadata({"tag_source": tag_source})
+    with replacing(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
         rows: list[dict] = []
         for number, document in enumerate(documents):
             rows += [
@@ -79,12 +74,16 @@ def write_documents(path: str | Path, documents: Iterable[Document], tag_source:
 
 def read_tag_source(path: str | Path) -> str:
     """Return the origin of the tags of a file of :func:`write_documents`."""
-    return pq.read_schema(path).metadata[b"tag_source"].decode()
+    from pyarrow import parquet
+
+    return parquet.read_schema(path).metadata[b"tag_source"].decode()
 
 
 def read_documents(path: str | Path) -> Iterator[Document]:
     """Yield the documents of a file of :func:`write_documents`, reading one row group at a time."""
-    with pq.ParquetFile(path) as file:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
         rows = (row for batch in file.iter_batches(ROWS_PER_GROUP) for row in batch.to_pylist())
         for _, sentences in groupby(rows, key=lambda row: row["document"]):
             yield Document([Sentence(row["words"], row["tags"], row["chains"]) for row in sentences])

@@ -23,7 +23,7 @@ def test_the_least_focused_row_is_the_loops(n, width, seed):
     if cut:
         assert cut[least_focused(weights, kept, width)] == pytest.approx(max(cut.values()))
     else:
-        with pytest.raises(ValueError, match=f"width: no row .* within {width} positions"):
+        with pytest.raises(ValueError, match=f"`width` must be large enough .*, got {width}"):
             least_focused(weights, kept, width)
 
 
