@@ -30,13 +30,13 @@ PAIRS = {
     "ende": 97_000_000,
     "enfr": 104_000_000,
     "iwslt2017": 230_000,
-    "iwslt2014": 160_000,
+    "iwslt14": 160_000,
     "iwslt2015": 133_000,
     "wmt16": 610_000,
     "wmt14": 4_500_000,
 }
 #: Subwords per sentence, about 1.3 per word.
-PIECES = {"iwslt2017": 24, "iwslt2014": 24, "iwslt2015": 25, "wmt16": 27, "wmt14": 28, "ende": 26, "enfr": 28}
+PIECES = {"iwslt2017": 24, "iwslt14": 24, "iwslt2015": 25, "wmt16": 27, "wmt14": 28, "ende": 26, "enfr": 28}
 #: Subwords per sentence and number of sentences in the test sets for graphs and BLEU.
 TEST_PIECES, TEST_SENTENCES = 25, 1_100
 
@@ -212,7 +212,7 @@ def forms(config: dict) -> list[Job]:
 
 def normalizer_speed(config: dict) -> list[Job]:
     """Return the jobs that compare the training speed of normalisers."""
-    section, corpus = config["normalizer_speed"], "iwslt2014"
+    section, corpus = config["normalizer_speed"], "iwslt14"
     training, sides = section["training"], translator(section["architecture"], section["merges"])
     tokens = training["max_update"] * training["update_freq"] * training["max_tokens"]
     operations = tokens * sum(side.operations(PIECES[corpus], training=True) for side in sides)
