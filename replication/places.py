@@ -1,9 +1,10 @@
 """Sections and files by place: the folder below a run's results, such as ``translation/en-de``, that a stage works on."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeVar
 
 from replication.config import Config, Section
 from replication.layout import (
@@ -23,21 +24,31 @@ from replication.layout import (
 )
 from replication.trained import Cell, cells, members, symbol_lms
 
+T = TypeVar("T")
 
-def known(place: str, places: Iterable[str]) -> str:
-    """Return the place itself.
+
+def find(name: str, group: Mapping[str, T], kind: str = "place") -> T:
+    """Return the member of a group that has a name.
+
+    Parameters
+    ----------
+    name : str
+        Name from the command line.
+    group : mapping
+        Members that the configuration has, by name.
+    kind : str
+        What the members are, for the error.
 
     Raises
     ------
     ValueError
-        If it is none of `places`.
+        If there is none of that name.
     """
-    places = list(places)
-    if place in places:
-        return place
-    near = get_close_matches(place, places, n=1)
-    hint = f"; did you mean {near[0]}?" if near else f"; this configuration has {', '.join(places) or 'none'}"
-    raise ValueError(f"{place}: unknown place{hint}")
+    if name in group:
+        return group[name]
+    near = get_close_matches(name, group, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"this configuration has {', '.join(group) or 'none'}"
+    raise ValueError(f"{name}: unknown {kind}; {hint}")
 
 
 def masked_lm(config: Config) -> tuple[Section, MaskedLM]:
@@ -82,27 +93,38 @@ def normalizer_speed(config: Config) -> "ParallelPlace":
 
 def graph_task(config: Config, task: str) -> tuple[Section, GraphTask, int]:
     """Return section, files and number of layers of a task whose attention graphs are predicted."""
-    tasks = graph_tasks(config)
-    return tasks[known(task, tasks)]
+    return find(task, graph_tasks(config))
 
 
 def translator(config: Config, task: str) -> tuple[Section, Translation, tuple[str, str]]:
     """Return section, files and languages of a translator."""
-    known(task, translators(config))
-    section, files, _ = graph_tasks(config)[task]
+    tasks = graph_tasks(config)
+    section, files, _ = find(task, {place: tasks[place] for place in translators(config)})
     return section, files, tuple(task.partition("/")[2].split("-"))
 
 
-def pattern_places(config: Config) -> dict[str, tuple[Section, Symbols]]:
-    """Return section and files of every corpus on which factorised patterns are trained."""
-    return {place: found for place, found in symbol_places(config).items() if place.startswith("patterns/")}
+def text_place(config: Config, place: str) -> "TokenPlace":
+    """Return the corpus of a place."""
+    return find(place, token_places(config))
+
+
+def parallel_place(config: Config, place: str, below: str = "") -> "ParallelPlace":
+    """Return the parallel corpus of a place below a folder."""
+    places = parallel_places(config).items()
+    return find(place, {name: text for name, text in places if name.startswith(below)})
+
+
+def symbol_place(config: Config, place: str, below: str = "") -> tuple[Section, Symbols]:
+    """Return section and files of a corpus of characters or pixels below a folder."""
+    places = symbol_places(config).items()
+    return find(place, {name: corpus for name, corpus in places if name.startswith(below)})
 
 
 def cells_of(section: Section, names: list[str] | None) -> list[Cell]:
     """Return the cells of these names, in the configuration's order; all of them without names."""
     there = {cell.name: cell for cell in cells(section)}
-    wanted = {known(name, there) for name in names} if names else there
-    return [cell for name, cell in there.items() if name in wanted]
+    wanted = [find(name, there, "cell") for name in names or there]
+    return [cell for cell in there.values() if cell in wanted]
 
 
 def _section(config: Config, name: str) -> Section:

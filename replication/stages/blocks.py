@@ -101,11 +101,10 @@ def time_steps(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.config import load
     from replication.files.storage import hardware, write_table
     from replication.layout import CHARACTER_FILES
-    from replication.places import known, pattern_places
+    from replication.places import symbol_place
     from replication.trained import members
 
-    places = pattern_places(load(config))
-    section, files = places[known(place, places)]
+    section, files = symbol_place(load(config), place, "patterns/")
     folders = {name: files.model(name, section.seeds[0]) for name in members(section.models)}
     inputs(files.text("train"), *(folder / file for folder in folders.values() for file in CHARACTER_FILES))
     runs = {name: json.loads((folder / "training.json").read_text()) for name, folder in folders.items()}

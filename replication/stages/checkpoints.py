@@ -19,12 +19,12 @@ def ship(names: Names, config: ConfigFile, code: Code, checkpoints: Checkpoints 
     from replication.config import load
     from replication.files.checkpoints import MODEL, SUMMARY, ship
     from replication.layout import results_folder
-    from replication.places import known
+    from replication.places import find
     from replication.trained import trained_models
 
     run = load(config)
     models = trained_models(run)
-    chosen = {results_folder(run.profile) / name: models[known(name, models)] for name in names}
+    chosen = {results_folder(run.profile) / name: find(name, models, "model") for name in names}
     for folder, model in chosen.items():
         inputs(folder / MODEL, folder, *model.text, *model.measured)
     for folder, model in chosen.items():
@@ -40,14 +40,14 @@ def weights(names: Names, config: ConfigFile, code: Code) -> None:
     from replication.files.checkpoints import unpack
     from replication.files.seals import verified
     from replication.layout import results_folder
-    from replication.places import known
+    from replication.places import find
     from replication.trained import trained_models
 
     run = load(config)
     if not run.checkpoints:
         raise ValueError("checkpoints: must be the folder of shipped models, got false")
     models = trained_models(run)
-    chosen = [models[known(name, models)] for name in names]
+    chosen = [find(name, models, "model") for name in names]
     # A checkpoint that is missing is reported before its text, so that texts can be missing here.
     for path in (path for model in chosen for path in model.text):
         verified(path)

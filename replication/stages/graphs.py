@@ -181,10 +181,9 @@ def attention_parts(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.config import load
     from replication.files.storage import write_table
     from replication.layout import CHARACTER_FILES
-    from replication.places import known, pattern_places
+    from replication.places import symbol_place
 
-    places = pattern_places(load(config))
-    section, files = places[known(place, places)]
+    section, files = symbol_place(load(config), place, "patterns/")
     folders = [files.model("dense", seed) for seed in section.seeds]
     models = [folder / file for folder in folders for file in CHARACTER_FILES]
     inputs(files.text("train"), files.text("test"), *models)

@@ -142,11 +142,10 @@ def measure_characters(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.config import load
     from replication.files.storage import write_table
     from replication.layout import ALL_SPLITS, CHARACTER_FILES
-    from replication.places import known, symbol_places
+    from replication.places import symbol_place
     from replication.trained import members
 
-    places = symbol_places(load(config))
-    section, files = places[known(place, places)]
+    section, files = symbol_place(load(config), place)
     folders = [files.model(model, seed) for model in members(section.models) for seed in section.seeds]
     # Tables of an earlier measurement can be out of date.
     models = [folder / file for folder in folders for file in CHARACTER_FILES]
@@ -184,10 +183,9 @@ def character_baselines(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.char_lm.evaluation import baselines
     from replication.config import load
     from replication.files.storage import write_table
-    from replication.places import known, symbol_places
+    from replication.places import symbol_place
 
-    places = symbol_places(load(config))
-    _, files = places[known(place, places)]
+    _, files = symbol_place(load(config), place)
     inputs(files.text("train"), files.text("test"))
     train, test = (files.text(split).read_bytes() for split in ("train", "test"))
     alphabet = Alphabet.of(train)
@@ -203,14 +201,13 @@ def measure_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> 
     from replication.config import load
     from replication.corpora.alignment import from_pharaoh
     from replication.files.storage import write_table, write_tensors
-    from replication.places import cells_of, known, parallel_places
+    from replication.places import cells_of, parallel_place
     from replication.trained import word_alignment_is_known
     from replication.translation.cross_attention import describe
     from replication.translation.forms import FULL, TOP_K, attending_fully, measure
     from replication.translation.model import BATCH_TOKENS, load_translator
 
-    places = {name: text for name, text in parallel_places(load(config)).items() if name.startswith("forms/")}
-    text = places[known(place, places)]
+    text = parallel_place(load(config), place, "forms/")
     section, files, chosen = text.section, text.files, cells_of(text.section, cell)
     references, alignment = files.corpus("test", text.pair[1]), files.alignment("test")
     aligned = word_alignment_is_known(section, "-".join(text.pair))
@@ -245,13 +242,12 @@ def measure_pronouns(place: FormsPlace, config: ConfigFile) -> None:
     from replication.corpora.sources import read_block_sentences
     from replication.corpora.subwords import load_codes, tokenizer
     from replication.files.storage import write_table
-    from replication.places import known, parallel_places
+    from replication.places import parallel_place
     from replication.trained import cells_with_pronouns
     from replication.translation.model import BATCH_TOKENS, load_translator
     from replication.translation.pronouns import CONTRASTS, contrasts_of, first_of_each, measure
 
-    places = {name: text for name, text in parallel_places(load(config)).items() if name.startswith("forms/documents/")}
-    text = places[known(place, places)]
+    text = parallel_place(load(config), place, "forms/documents/")
     section, files, languages = text.section, text.files, list(text.pair)
     chosen = cells_with_pronouns(section, "-".join(languages))
     if not chosen:

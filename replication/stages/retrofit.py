@@ -59,7 +59,7 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
     """Tune every head to a target recall, save the heads' settings, and measure them on other text."""
     from replication.config import load
     from replication.files.storage import write_table
-    from replication.places import known, retrofit
+    from replication.places import find, retrofit
     from replication.retrofit.measuring import measure
     from replication.retrofit.model import load_encoder
     from replication.retrofit.rules import SelectionRule
@@ -71,7 +71,7 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
     run = load(config)
     section, files = retrofit(run)
     recalls = {str(target): target for target in section.recalls}
-    output, recall = files.sparsified(recall), recalls[known(recall, recalls)]
+    output, recall = files.sparsified(recall), find(recall, recalls, "recall")
     model, seed = _model(run), run.student_seeds[0]
     settings = section.given()
     inputs(files.tokens("train"), files.tokens("valid"))

@@ -8,10 +8,9 @@ def corpus(place: TextPlace, config: ConfigFile) -> None:
     from replication.config import load
     from replication.corpora.documents import write_documents
     from replication.corpora.sources import read_splits
-    from replication.places import known, token_places
+    from replication.places import text_place
 
-    places = token_places(load(config))
-    text = places[known(place, places)]
+    text = text_place(load(config), place)
     for split, documents in read_splits(text.corpus.given(), list(text.splits)).items():
         tag_source = "gold"
         if split in text.tagged:
@@ -26,10 +25,9 @@ def tokenize(place: TextPlace, config: ConfigFile) -> None:
     from replication.config import load
     from replication.corpora import tokens
     from replication.corpora.documents import read_documents, read_tag_source
-    from replication.places import known, token_places
+    from replication.places import text_place
 
-    places = token_places(load(config))
-    text = places[known(place, places)]
+    text = text_place(load(config), place)
     made_here = bool(text.vocab_size or text.pretrained)
     corpora = {split: text.files.corpus(split) for split in text.splits}
     inputs(*corpora.values(), *([] if made_here else [text.tokenizer, text.tokenizer.parent]))
@@ -51,10 +49,9 @@ def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
     from replication.corpora.parallel import write_parallel
     from replication.corpora.sources import read_alignments, read_document_blocks, read_parallel_splits
     from replication.files.storage import replacing
-    from replication.places import known, parallel_places
+    from replication.places import parallel_place
 
-    places = parallel_places(load(config))
-    text = places[known(place, places)]
+    text = parallel_place(load(config), place)
     source, splits, languages = text.corpus.given(), list(text.splits), list(text.pair)
     if text.block_words is None:
         lines_of = read_parallel_splits(source, splits, languages)
@@ -75,11 +72,10 @@ def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
 def binarize(place: PairPlace, config: ConfigFile) -> None:
     """Tokenise aligned sentences, cut them into joint subwords, and write fairseq's binary format."""
     from replication.config import load
-    from replication.places import known, parallel_places
+    from replication.places import parallel_place
     from replication.translation.data import binarize
 
-    places = parallel_places(load(config))
-    text = places[known(place, places)]
+    text = parallel_place(load(config), place)
     inputs(*(text.files.corpus(split, language) for split in text.splits for language in text.pair))
     inputs(*([text.like] if text.like else []))
     folder, section = text.files.folder / "corpus", text.section
@@ -91,10 +87,9 @@ def characters(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.char_lm.corpus import read_corpus
     from replication.config import load
     from replication.files.storage import replacing, write_json
-    from replication.places import known, symbol_places
+    from replication.places import symbol_place
 
-    places = symbol_places(load(config))
-    section, files = places[known(place, places)]
+    section, files = symbol_place(load(config), place)
     source = section.corpora[place.rpartition("/")[2]].given()
     splits = read_corpus(source)
     for name, split in splits.items():

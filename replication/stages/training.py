@@ -1,7 +1,5 @@
 """Train models; an interrupted training resumes."""
 
-from collections.abc import Callable
-
 from replication.stages.options import (
     Cells,
     ConfigFile,
@@ -77,12 +75,11 @@ def train_translation(place: PairPlace, config: ConfigFile, processes: Processes
     start(processes)
     from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
-    from replication.places import known, parallel_places, translators
+    from replication.places import parallel_place, translators
     from replication.translation.training import FIXED, train
 
     run = load(config)
-    places = {name: text for name, text in parallel_places(run).items() if name.startswith("translation/")}
-    text = places[known(place, places)]
+    text = parallel_place(run, place, "translation/")
     section, files = text.section, text.files
     architecture, training, initial = section.architecture.given(), section.training.given(), None
     if place not in translators(run):
@@ -110,26 +107,23 @@ def train_characters(place: SymbolsPlace, model: ModelName, seed: ModelSeed, con
     import time
 
     from replication.char_lm.data import read_streams
-    from replication.char_lm.models import build_model
     from replication.char_lm.training import Recipe, checkpoint_of, train
     from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
     from replication.layout import ALL_SPLITS
-    from replication.places import known, symbol_places
+    from replication.places import find, symbol_place
     from replication.trained import members
 
-    places = symbol_places(load(config))
-    section, files = places[known(place, places)]
+    section, files = symbol_place(load(config), place)
     # What a model says of itself takes precedence over what all models have in common.
     models = members(section.models)
-    settings = section.sizes.given() | models[known(model, models)].given()
+    settings = section.sizes.given() | find(model, models, "model").given()
     settings = {"top_k": None} | settings
     recipe, rows = section.recipe.given(), section.rows.given()
     inputs(*(files.text(split) for split in ALL_SPLITS))
     output = files.model(model, seed)
-    plan = _made("recipe", Recipe, **recipe)
+    plan = Recipe(**recipe)
     alphabet, streams = read_streams(files.text("train").parent, rows, plan.length)
-    _made("settings", build_model, settings, len(alphabet), seed)
     goes_on = checkpoint_of(output).exists()
     start = time.perf_counter()
     _, log = train(settings, alphabet, streams["train"], streams["valid"], plan, seed, output)
@@ -140,32 +134,17 @@ def train_characters(place: SymbolsPlace, model: ModelName, seed: ModelSeed, con
     write_json(output / "training.json", summary | provenance())
 
 
-def _made(option: str, function: Callable, *args, **kwargs) -> object:
-    """Return what a function makes of a section's keys.
-
-    Raises
-    ------
-    ValueError
-        If a key is missing or misspelt.
-    """
-    try:
-        return function(*args, **kwargs)
-    except TypeError as error:
-        raise ValueError(f"{option}: {str(error).rpartition('() ')[2]}") from None
-
-
 def train_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> None:
     """Train translators that attend by one form each."""
     import time
 
     from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
-    from replication.places import cells_of, known, parallel_places
+    from replication.places import cells_of, parallel_place
     from replication.translation.forms import form_options
     from replication.translation.training import FIXED, train
 
-    places = {name: text for name, text in parallel_places(load(config)).items() if name.startswith("forms/")}
-    text = places[known(place, places)]
+    text = parallel_place(load(config), place, "forms/")
     section, files = text.section, text.files
     inputs(files.data)
     architecture, training = section.architecture.given(), section.training.given()
@@ -215,7 +194,7 @@ def train_captioner(model: ModelName, seed: ModelSeed, config: ConfigFile) -> No
     from replication.captioning.training import train
     from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
-    from replication.places import captioning, known, region_features
+    from replication.places import captioning, find, region_features
     from replication.trained import members
     from replication.training import remove_checkpoints, runtime, see_one_gpu
 
@@ -223,18 +202,18 @@ def train_captioner(model: ModelName, seed: ModelSeed, config: ConfigFile) -> No
     run = load(config)
     section, files = captioning(run)
     models = members(section.models)
-    attention = models[known(model, models)].given()
+    attention = find(model, models, "model").given()
     architecture, limits, training = section.architecture.given(), section.limits.given(), section.training.given()
     regions = region_features(run)
     inputs(files.pictures("train"), regions)
     output = files.model(model, seed)
-    known_pictures, read = load_pictures(files.pictures("train")), regions_of(regions)
-    captions = (words for picture in known_pictures for words in picture.captions)
+    pictures, read = load_pictures(files.pictures("train")), regions_of(regions)
+    captions = (words for picture in pictures for words in picture.captions)
     vocabulary = Vocabulary.of(captions, limits["word_count"])
-    sizes = {"region_count": limits["regions"], "region_width": read(known_pictures[0].image).shape[1]}
+    sizes = {"region_count": limits["regions"], "region_width": read(pictures[0].image).shape[1]}
     sizes |= {"longest": limits["caption_words"], "top_k": settings_of(attention)}
     network = build_model(len(vocabulary), seed=seed, **sizes, **architecture)
-    batches = Captions(known_pictures, vocabulary, limits["caption_words"])
+    batches = Captions(pictures, vocabulary, limits["caption_words"])
     log = train(network, batches, read, output, seed=seed, **training)
     steps = pd.DataFrame([entry for entry in log if "loss" in entry])
     write_table(output / "training.csv", steps[["step", "epoch", "learning_rate", "loss"]])
