@@ -95,12 +95,9 @@ def picked(section, *keys):
 
 
 def text_settings(place):
-    """Return the settings that determine a text as plain values: the corpus and its splits."""
-    values = {
-        name: getattr(place, name)
-        for name in place.__dataclass_fields__
-        if name not in ("files", "section")
-    }
+    """Return what determines a text as plain values; its tokenization has parameters of its own."""
+    names = ("splits", "tagged", "pair", "block_words", "aligned")
+    values = {name: getattr(place, name) for name in names if hasattr(place, name)}
     return values | {"corpus": place.corpus.given()}
 
 
