@@ -26,13 +26,19 @@ CHOOSING = (
     "replication.config",
     "replication.layout",
     "replication.places",
+    "replication.schema",
     "replication.stages",
     "replication.trained",
 )
 #: Lock file with the versions of all other packages.
 LOCK = "requirements.lock"
-#: Packages imported by path instead of by name: fairseq loads its user folder so.
-BY_PATH = {"replication.translation.fairseq.commands": "replication.translation.fairseq.user_dir.sparselib_fairseq"}
+#: Modules imported by path instead of by name: the predictors of a grid, and fairseq's user folder.
+BY_PATH = {
+    "replication.graphs.grids": [
+        f"sparselib.predictors.{path.stem}" for path in sorted((ROOT / "sparselib/predictors").glob("[!_]*.py"))
+    ],
+    "replication.translation.fairseq.commands": ["replication.translation.fairseq.user_dir.sparselib_fairseq"],
+}
 
 
 def closure(command: str) -> list[str]:
@@ -114,8 +120,7 @@ def imported_by(name: str) -> list[str]:
         package, _, attribute = name.rpartition(".")
         return [f"{package}.{module}" for module in on_demand(package).get(attribute, ())]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    by_path = [BY_PATH[name]] if name in BY_PATH else []
-    return [*imported(parsed(path), package), *by_path]
+    return [*imported(parsed(path), package), *BY_PATH.get(name, [])]
 
 
 @cache

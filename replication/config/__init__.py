@@ -7,6 +7,6 @@ keys, ``config/README.md``, and the JSON schema for editors, ``config/schema.jso
 
 from replication.config.errors import ConfigurationError
 from replication.config.profile import Config, load, parse
-from replication.config.sections import Section
+from replication.schema import Section
 
 __all__ = ["Config", "ConfigurationError", "Section", "load", "parse"]

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from replication.config import types as t
 from replication.config.masked_lm import Schedule
-from replication.config.sections import MISSING, Problem, Section, checked
+from replication.schema import MISSING, Problem, Section, checked
+from replication.schema import types as t
 
 SOFTMAX = "softmax"
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from replication.config import types as t
 from replication.config.corpora import CharacterCorpus, Digits
-from replication.config.sections import MISSING, Problem, Section
+from replication.schema import MISSING, Problem, Section
+from replication.schema import types as t
 
 #: scikit-learn's digits, and the symbols of each: its 64 pixels after a start symbol.
 DIGITS, DIGIT_SYMBOLS = 1797, 65

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from replication.config import types as t
-from replication.config.sections import MISSING, Problem, Section, checked
+from replication.schema import MISSING, Problem, Section, checked
+from replication.schema import types as t
 
 #: Languages that the embedded grammar writes.
 WRITTEN = ("en", "de", "fr")

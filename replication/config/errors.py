@@ -5,8 +5,8 @@ from difflib import get_close_matches
 
 from pydantic import ValidationError
 
-from replication.config.sections import MISSING, Reading, Section, shown
-from replication.config.types import TAGS
+from replication.schema import MISSING, Reading, Section, shown
+from replication.schema.types import TAGS
 
 A_MAPPING = "must be a mapping of keys to values"
 #: What a value must be, by pydantic's type of error; in braces its context.

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from replication.config import types as t
 from replication.config.corpora import text_corpus
 from replication.config.grids import Clustering, PredictedGraphs, clusters, listed
-from replication.config.sections import MISSING, Problem, Section, checked
+from replication.schema import MISSING, Problem, Section, checked
+from replication.schema import types as t
 
 #: The name of the validation split in the tables of perplexities.
 HELD_OUT = "held-out"

@@ -8,15 +8,15 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BeforeValidator, Field, ValidationError
 
-from replication.config import types as t
 from replication.config.captioning import Captioning
 from replication.config.char_lm import CharLM, Patterns
 from replication.config.errors import ConfigurationError, sentences
 from replication.config.masked_lm import MaskedLM
 from replication.config.retrofit import Retrofit
 from replication.config.scaling import Scaling
-from replication.config.sections import MISSING, Problem, Reading, Section, checked, problem, shown
 from replication.config.translation import Forms, NormalizerSpeed, Translation
+from replication.schema import MISSING, Problem, Reading, Section, checked, problem, shown
+from replication.schema import types as t
 
 
 def _folder_or_false(value: object) -> object:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from replication.config import types as t
 from replication.config.corpora import text_corpus
 from replication.config.grids import Rules, too_many_clusters
-from replication.config.sections import Problem, Section
+from replication.schema import Problem, Section
+from replication.schema import types as t
 
 
 class RetrofitSequences(Section):

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from replication.config import types as t
-from replication.config.sections import Section
+from replication.schema import Section
+from replication.schema import types as t
 
 
 class ScalingPredictor(Section):

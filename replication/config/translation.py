@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from replication.config import types as t
 from replication.config.corpora import parallel_corpora
 from replication.config.grids import PredictedGraphs
-from replication.config.sections import MISSING, Problem, Section
+from replication.schema import MISSING, Problem, Section
+from replication.schema import types as t
 
 Normalizer = Literal["softmax", "entmax15", "sparsemax", "entmax", "entmax_alpha", "topk"]
 Form = Literal["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k", "Top-k OOW"]

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from replication.files.storage import read_tensors, write_tensors
-from replication.graphs.grids import cluster_counts
+from replication.graphs.grids import PREDICTORS, cluster_counts
 from replication.graphs.shards import LayerGraphs
 from sparselib.blocks.chunks import TOKENS, Chunks
-from sparselib.predictors import PREDICTORS, Clustering, fit_centroids, fit_routing_centroids
+from sparselib.predictors import Clustering, fit_centroids, fit_routing_centroids
 from sparselib.projections import Batch, Projection
 
 KIND = "centroids"

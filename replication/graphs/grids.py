@@ -6,13 +6,28 @@
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
+from importlib import import_module
 from itertools import product
+from pkgutil import iter_modules
 
 from torch import Tensor
 
+import sparselib.predictors
 from replication.settings import label
-from sparselib.predictors import PREDICTORS, Predictor
+from sparselib.predictors import Predictor
+
+
+def _predictors() -> dict[str, type[Predictor]]:
+    """Return the predictors of each file in ``sparselib/predictors`` by name, without base classes."""
+    package = sparselib.predictors
+    modules = [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
+    classes = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    return {cls.__name__: cls for cls in classes if is_dataclass(cls) and hasattr(cls, "needs")}
+
+
+#: Predictors that a grid may name.
+PREDICTORS = _predictors()
 
 
 @dataclass(frozen=True)
@@ -35,7 +50,7 @@ class Member:
         return needs.seed or not needs.positions
 
     def build(self, centroids: dict[str, Tensor], seed: int) -> Predictor:
-        """Build the predictor.
+        """Return the predictor with these arguments and its centroids and seed, if it needs them.
 
         Parameters
         ----------

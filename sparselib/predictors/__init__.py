@@ -11,12 +11,6 @@ from sparselib.predictors.routing import Routing, fit_routing_centroids
 from sparselib.predictors.rows import Rows, RowWise
 from sparselib.predictors.topk import TopK
 
-__all__ = ["PREDICTORS", "BigBird", "Bucketed", "Clustering", "Distance", "Hashing", "Longformer", "Needs", "Nothing",
+__all__ = ["BigBird", "Bucketed", "Clustering", "Distance", "Hashing", "Longformer", "Needs", "Nothing",
            "Positional", "Predictor", "Quantization", "Routing", "RowWise", "Rows", "TopK", "fit_centroids",
            "fit_routing_centroids", "share_a_bucket", "squared_distances"]  # fmt: skip
-
-#: Predictors that a grid may name: besides the seed and centroids in their needs, their arguments are numbers and strings.
-PREDICTORS: dict[str, type[Predictor]] = {
-    cls.__name__: cls
-    for cls in (BigBird, Clustering, Distance, Hashing, Longformer, Nothing, Quantization, Routing, TopK)
-}

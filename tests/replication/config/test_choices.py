@@ -12,14 +12,13 @@ from replication.char_lm.models import ARCHITECTURES
 from replication.char_lm.training import Recipe
 from replication.config import captioning, char_lm, grids, masked_lm, retrofit, scaling, translation
 from replication.config.reference import json_schema
-from replication.graphs.grids import cluster_counts
+from replication.graphs.grids import PREDICTORS, cluster_counts
 from replication.results import CHARACTER_MODELS, PATTERN_MODELS
 from replication.retrofit.rules import FIXED, LEARNED
 from replication.retrofit.students import fit_students
 from replication.timing.contenders import untrained_prediction
 from replication.timing.scaling import measure
 from replication.translation.forms import WITH_ANOTHER_CROSS_FORM
-from sparselib import predictors
 from sparselib.blocks.chunks import POOLINGS
 from sparselib.blocks.fixed import MOST_FIXED_BLOCKS
 from sparselib.blocks.predictors import METRICS
@@ -77,7 +76,7 @@ def test_tasks_are_all_sections():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_predictor_takes_the_arguments_of_its_section(name):
-    predictor = predictors.PREDICTORS[name]
+    predictor = PREDICTORS[name]
     arguments = {field.name: field.default for field in fields(predictor) if field.name not in ("seed", "centroids")}
     arguments |= {"clusters": None} if predictor.needs.centroids else {}
     own = properties(METHODS[name])

@@ -6,11 +6,10 @@ import pytest
 import torch
 from drawing import drawn
 
-from replication.graphs.grids import expand
+from replication.graphs.grids import PREDICTORS, expand
 from replication.graphs.sweep import MEASURES, sweep_layer
 from sparselib.masks.combine import combine
 from sparselib.metrics import empty_rows, exact_fraction, precision, recall, sparsity
-from sparselib.predictors import PREDICTORS
 from sparselib.projections import Projection
 
 LENGTHS = [12, 7, 1, 9]

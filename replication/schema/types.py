@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WrapValidator
 
-from replication.config.sections import Problem, Section, checked, problem
+from replication.schema.sections import Problem, Section, checked, problem
 
 T = TypeVar("T")
 #: Tags of unions without a key that tells their members apart. Pydantic adds them to the paths of errors.
