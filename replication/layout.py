@@ -17,6 +17,8 @@ ALL_SPLITS = ("train", "valid", "test")
 # Files that a training leaves in its model's folder.
 TRANSLATOR_FILES = ("model.safetensors", "training.csv", "training.json")
 MASKED_LM_FILES = (*TRANSLATOR_FILES, "config.json")
+#: Of a masked language model that was fine-tuned by adapters.
+ADAPTERS = "adapters.safetensors"
 CHARACTER_FILES = ("model.safetensors", "log.csv", "training.json")
 CAPTIONER_FILES = (*TRANSLATOR_FILES, "config.json", "vocabulary.json")
 # Files that a measurement adds to it.

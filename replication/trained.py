@@ -7,6 +7,7 @@ from pathlib import Path
 
 from replication.config import Config, Section
 from replication.layout import (
+    ADAPTERS,
     CAPTIONER_FILES,
     CHARACTER_FILES,
     MASKED_LM_FILES,
@@ -49,6 +50,8 @@ class TrainedModel:
     measured: tuple[Path, ...]
     #: Files that its training leaves.
     files: tuple[str, ...]
+    #: The one of them with the weights that training changed.
+    weights: str = "model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,11 @@ def word_alignment_is_known(section: Section, pair: str) -> bool:
     return "block_words" not in section.given() and (corpus.source == "grammar" or "keys" in corpus.given())
 
 
+def masked_lm_files(section: Section) -> tuple[str, ...]:
+    """Return the names of the files that training leaves of the masked language model."""
+    return (*MASKED_LM_FILES, *([ADAPTERS] if "adapter_rank" in section.model.given() else []))
+
+
 def _picked(section: Section, *keys: str) -> dict[str, object]:
     given = section.given()
     return {key: given[key] for key in keys}
@@ -136,7 +144,9 @@ def _masked_lm(config: Config, results: Path) -> Iterator[TrainedModel]:
     files, settings = MaskedLM(results / "masked_lm"), config.masked_lm
     text = files.tokens("train")
     run = _picked(settings, "model", "training") | {"seed": config.seed}
-    yield TrainedModel("masked_lm/model", "train-masked-lm", run, (text,), text, (files.perplexity,), MASKED_LM_FILES)
+    names = masked_lm_files(settings)
+    weights = ADAPTERS if ADAPTERS in names else MASKED_LM_FILES[0]
+    yield TrainedModel("masked_lm/model", "train-masked-lm", run, (text,), text, (files.perplexity,), names, weights)
 
 
 def _translation(config: Config, results: Path) -> Iterator[TrainedModel]:

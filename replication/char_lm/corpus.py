@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from replication.corpora.books import books_of
 from replication.corpora.documents import Document
 from replication.corpora.sources import read_splits
 from replication.corpora.text_files import open_bytes
@@ -29,6 +30,7 @@ def read_corpus(source: dict) -> dict[str, Split]:
     Parameters
     ----------
     source : dict
+        ``{"source": "bible", "valid": [book, ...], "test": [book, ...]}``,
         ``{"source": "grammar", "words": {split: count}, "seed": 0}``, ``{"source": "digits", "images": {split: count},
         "seed": 0}`` (:func:`digits`) or ``{"source": "text", "path": ...}``. The path is one file (enwik8, text8), which
         :func:`split_text` cuts, or a folder of ``train``, ``valid`` and ``test``, each ``.txt`` or ``.txt.gz``. Without a test
@@ -45,17 +47,22 @@ def read_corpus(source: dict) -> dict[str, Split]:
         case {"source": "grammar", "words": _, "seed": _}:
             documents = read_splits(source, list(SPLITS))
             splits = {name: Split(text_of(documents[name]), "embedded corpus") for name in SPLITS}
+        case {"source": "bible", "valid": _, "test": _}:
+            documents, books = read_splits(source, list(SPLITS)), books_of(source)
+            splits = {
+                name: Split(text_of(documents[name]), f"{len(books[name])} books of the Bible") for name in SPLITS
+            }
         case {"source": "digits", "images": images, "seed": seed}:
             splits = {name: Split(text, "scikit-learn's digits") for name, text in digits(images, seed).items()}
         case {"source": "text", "path": path}:
             splits = _read_folder(Path(path)) if Path(path).is_dir() else _read_file(Path(path))
-        case {"source": "grammar" | "digits" | "text" as kind}:
+        case {"source": "bible" | "grammar" | "digits" | "text" as kind}:
             raise ValueError(
-                f"`source` {kind!r} lacks a key: grammar needs `words` and `seed`, digits `images` and `seed`, "
-                "and text `path`"
+                f"`source` {kind!r} lacks a key: bible needs `valid` and `test`, grammar `words` and `seed`, digits `images` "
+                "and `seed`, and text `path`"
             )
         case _:
-            raise ValueError(f"`source` must be grammar, digits or text, got {source.get('source')!r}")
+            raise ValueError(f"`source` must be bible, grammar, digits or text, got {source.get('source')!r}")
     for name, split in splits.items():
         if not split.text:
             raise ValueError(f"{source.get('path', 'corpus')}: the {name} split ({split.origin}) has no characters")

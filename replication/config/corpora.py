@@ -1,14 +1,17 @@
-"""Corpora of text: written by the embedded grammar, read from folders, or from the Hugging Face hub."""
+"""Corpora of text: from packages, folders or the Hugging Face hub, or written by the embedded grammar."""
 
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from typing_extensions import TypeAliasType
 
-from replication.schema import MISSING, Problem, Section, checked
+from replication.corpora.books import BIBLE, BOOKS, FOLDER, books_of
+from replication.files.packages import package_file
+from replication.schema import MISSING, Problem, Section, checked, problem
 from replication.schema import types as t
 
 #: Languages that the embedded grammar writes.
@@ -38,6 +41,35 @@ class FolderText(Section):
     )
 
 
+def _installed(_: "BibleText") -> Iterator[Problem]:
+    try:
+        package_file(BIBLE, FOLDER)
+    except FileNotFoundError as error:
+        yield ("source",), f"must have its package: {error}"
+
+
+def _book(name: str) -> str:
+    if name not in BOOKS:
+        near = get_close_matches(name, BOOKS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise problem(f"must be a book of the Bible such as {BOOKS[0]} or {BOOKS[8]}, got {name!r}{hint}")
+    return name
+
+
+Books = t.Unique[Annotated[str, AfterValidator(_book)]]
+
+
+class BibleText(Section):
+    """The Berean Standard Bible, modern English from the package `bible-alignments`; the other books are for training."""
+
+    source: Literal["bible"]
+    valid: Books = Field(description="Books of the validation split, such as `1 Samuel`.")
+
+    def problems(self) -> Iterator[Problem]:
+        if not books_of(self.given())["train"]:
+            yield ("valid",), "must leave a book for training, got all"
+
+
 class HubText(Section):
     """A text data set of the Hugging Face hub, or a folder saved by `datasets`."""
 
@@ -48,7 +80,10 @@ class HubText(Section):
 
 TextCorpus = TypeAliasType(
     "TextCorpus",
-    Annotated[GrammarText | FolderText | HubText, Field(discriminator="source", description="Text in one language.")],
+    Annotated[
+        Annotated[BibleText, checked(_installed, files=True)] | GrammarText | FolderText | HubText,
+        Field(discriminator="source", description="Text in one language."),
+    ],
 )
 
 
@@ -124,6 +159,18 @@ class GrammarCharacters(Section):
     seed: t.Seed = A_SEED
 
 
+class BibleCharacters(BibleText):
+    """Characters of the Berean Standard Bible."""
+
+    test: Books = Field(description="Books of the test split.")
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        for book in self.test:
+            if book in self.valid:
+                yield ("test",), f"must have other books than valid, got {book} in both"
+
+
 class Digits(Section):
     """scikit-learn's handwritten digits: a start symbol and 64 pixels each."""
 
@@ -151,7 +198,7 @@ class TextCharacters(Section):
 CharacterCorpus = TypeAliasType(
     "CharacterCorpus",
     Annotated[
-        GrammarCharacters | Digits | TextCharacters,
+        Annotated[BibleCharacters, checked(_installed, files=True)] | GrammarCharacters | Digits | TextCharacters,
         Field(discriminator="source", description="Symbols: bytes of text, or pixels."),
     ],
 )

@@ -30,6 +30,9 @@ class PretrainedModel(Section):
     """A pretrained model to fine-tune. A missing vocabulary head starts from random weights."""
 
     pretrained: str = Field(description="A hub name, a folder, or `package:NAME/FOLDER` in an installed package.")
+    adapter_rank: t.Maybe[t.Count] = Field(
+        None, description="Rank of low-rank adapters to train in place of the layers' weights."
+    )
     hidden_dropout_prob: t.Maybe[t.Dropout] = Field(None, description="Dropout in place of the pretrained model's.")
     attention_probs_dropout_prob: t.Maybe[t.Dropout] = Field(None, description="The same for attention weights.")
 

@@ -20,7 +20,7 @@ One YAML file is one *profile*. `snakemake` runs `demo.yaml`, and `snakemake --c
 
 | profile | purpose |
 |---|---|
-| `demo.yaml` | the embedded corpus and small models, in minutes on two cores; the default |
+| `demo.yaml` | text from packages and small models, in minutes on two cores; the default |
 | `local.yaml` | text from your own folders, models for a CPU or one GPU |
 | `minilm.yaml` | a pretrained encoder, made sparse |
 | `paper.yaml` | models, data and grids of the papers; needs a GPU |

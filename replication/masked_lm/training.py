@@ -19,6 +19,8 @@ from transformers import (
     default_data_collator,
 )
 
+from replication.layout import ADAPTERS
+from replication.masked_lm.adapters import add_adapters, write_adapters
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from replication.training import (
     COUNT,
@@ -140,6 +142,8 @@ def train(
     causal_steps: int = 0,
     held_out: int = 0,
     patience: int = 0,
+    adapter_rank: int = 0,
+    base: str = "",
     normalizer: Normalizer = entmax15,
     **arguments: object,
 ) -> list[dict[str, float]]:
@@ -169,6 +173,10 @@ def train(
         the model with the lowest loss is kept.
     patience : int
         Number of checkpoints in a row without a lower held-out loss after which training stops; 0 for no early stopping.
+    adapter_rank : int
+        Rank of the adapters that are trained in place of the layers' weights; 0 to train all weights.
+    base : str
+        Name of the pretrained model, for its adapters.
     normalizer : callable
         Normalizer of all heads.
     arguments
@@ -196,6 +204,7 @@ def train(
         batch: share(batch, arguments.get(batch, TrainingArguments.per_device_train_batch_size))
     }
     control = use_attention(model, normalizer)
+    adapters = add_adapters(model, adapter_rank) if adapter_rank else None
     args = training_arguments(
         folder,
         seed,
@@ -211,7 +220,7 @@ def train(
             keep_whole_checkpoints(
                 Path(args.output_dir),
                 {"seed": seed, "mask_probability": mask_probability, "causal_steps": causal_steps, **arguments}
-                | {"held_out": held_out, "patience": patience}
+                | {"held_out": held_out, "patience": patience, "adapter_rank": adapter_rank}
                 | {"model": model.config.to_dict(), "text": text},
             )
     collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=mask_probability)
@@ -234,5 +243,8 @@ def train(
         for name in ("forward", "_original_forward"):
             vars(model).pop(name, None)
     if is_first():
+        if adapters:
+            write_adapters(folder / ADAPTERS, model, adapter_rank, base)
+            adapters.merge_and_unload()
         save_trained(model, folder)
     return log

@@ -26,11 +26,11 @@ def ship(names: Names, config: ConfigFile, code: Code, checkpoints: Checkpoints 
     models = trained_models(run)
     chosen = {results_folder(run.profile) / name: find(name, models, "model") for name in names}
     for folder, model in chosen.items():
-        inputs(folder / MODEL, folder, *model.text, *model.measured)
+        inputs(folder / model.weights, folder, *model.text, *model.measured)
     for folder, model in chosen.items():
-        beside = sorted(set(model.files) - {MODEL, SUMMARY})
+        beside = sorted(set(model.files) - {MODEL, model.weights, SUMMARY})
         text, measured = list(model.text), list(model.measured)
-        digest = ship(folder, checkpoints, model.name, model.run, text, code, beside, measured)
+        digest = ship(folder, checkpoints, model.name, model.run, text, code, beside, measured, model.weights)
         typer.echo(f"{digest}  {model.name}")
 
 
@@ -39,7 +39,7 @@ def weights(names: Names, config: ConfigFile, code: Code) -> None:
     from replication.config import load
     from replication.files.checkpoints import unpack
     from replication.files.seals import verified
-    from replication.layout import results_folder
+    from replication.layout import ADAPTERS, results_folder
     from replication.places import find
     from replication.trained import trained_models
 
@@ -55,6 +55,10 @@ def weights(names: Names, config: ConfigFile, code: Code) -> None:
         output = results_folder(run.profile) / model.name
         for warning in unpack(Path(run.checkpoints), model.name, model.run, list(model.text), code, output):
             typer.echo(f"warning: {warning}", err=True)
+        if model.weights == ADAPTERS:
+            from replication.masked_lm.adapters import merge_adapters
+
+            merge_adapters(output / ADAPTERS, output)
 
 
 def compare_weights(

@@ -35,13 +35,15 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
     model, training = section.model.given(), section.training.given()
     input_ids = read_tensors(files.tokens("train"), kind=KIND)["input_ids"]
     tokenizer = load_tokenizer(files.tokenizer.parent)
+    adapter_rank = model.get("adapter_rank", 0)
     if "pretrained" in model:
-        changes = {key: value for key, value in model.items() if key != "pretrained"}
+        changes = {key: value for key, value in model.items() if key not in ("pretrained", "adapter_rank")}
         network = load_pretrained(model["pretrained"], run.seed, **changes)
     else:
         network = build_model(tokenizer, input_ids.shape[1], run.seed, **model)
     output = files.model.parent
-    log = train(network, tokenizer, input_ids, output, seed=run.seed, **training)
+    adapters = {"adapter_rank": adapter_rank, "base": model["pretrained"]} if adapter_rank else {}
+    log = train(network, tokenizer, input_ids, output, seed=run.seed, **adapters, **training)
     if not is_first():
         return
     steps = pd.DataFrame([entry for entry in log if "loss" in entry])

@@ -8,6 +8,7 @@ import pytest
 from changes import PROFILES, changed, problems
 
 from replication.config import load
+from replication.corpora.books import BOOKS
 from replication.files.paths import ROOT
 from sparselib.huggingface.guarantee import sequences_needed
 
@@ -25,28 +26,22 @@ def test_profiles_can_work(name):
 FOLDER = {"source": "folder", "path": "nowhere"}
 TEXT = {"source": "text", "path": "nowhere"}
 PAIR = DEMO["translation"]["corpus"]["en-de"]
-GRAMMAR = DEMO["masked_lm"]["corpus"]
+GRAMMAR = SMOKE["masked_lm"]["corpus"]
 KMEANS = {"predictor": "Clustering", "clusters": [4, 8]}
 LACKING = {"train": 9, "valid": 9}
 FIXED = {"pattern": "fixed", "stride": 8}
 STRIDED = {"pattern": "strided", "stride": 8, "summary": 1}
 TRAINING = {"lr": 0.1, "warmup_updates": 1, "max_tokens": 100, "max_update": 3}
 A_NAME = "must be a name of letters, digits, '-', '_' and '.', got"
-AMONG = "must be among the Clustering clusters of methods (2, 4, 8, 12, 20), got"
+AMONG = "must be among the Clustering clusters of methods (4, 8, 12, 20, 32), got"
 
 
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        ("masked_lm/layers", 2, "masked_lm.layers: must be 3 as model.num_hidden_layers, got 2"),
-        ("masked_lm/layers", 4, "masked_lm.layers: must be 3 as model.num_hidden_layers, got 4"),
-        ("masked_lm/model/num_attention_heads", 5, "masked_lm.model.num_attention_heads: must divide hidden_size 128, got 5"),
         ("masked_lm/tokenizer", {}, "masked_lm.tokenizer: must have one of vocab_size and pretrained, got none"),
         ("masked_lm/tokenizer", {"vocab_size": 300, "pretrained": "x"},
          "masked_lm.tokenizer: must have one of vocab_size and pretrained, got both"),
-        ("masked_lm/training/patience", 3, "masked_lm.training.held_out: missing key; patience needs it"),
-        ("masked_lm/training/logging_steps", 6001,
-         "masked_lm.training.logging_steps: must be at most max_steps 6000, got 6001"),
         ("masked_lm/training/mask_probability", 1e-12,
          "masked_lm.training.mask_probability: must mask a token of 8 sequences, got 1e-12"),
         ("masked_lm/evaluation/mask_probability", 1e-12,
@@ -60,15 +55,15 @@ AMONG = "must be among the Clustering clusters of methods (2, 4, 8, 12, 20), got
         ("masked_lm/methods/my method", KMEANS, f"masked_lm.methods.my method: {A_NAME} 'my method'"),
         ("masked_lm/methods/.hidden", KMEANS, f"masked_lm.methods..hidden: {A_NAME} '.hidden'"),
         ("masked_lm/tag_clusters", 9, f"masked_lm.tag_clusters: {AMONG} 9"),
-        ("masked_lm/replaced/methods/sparsefinder-kmeans/clusters", [2, 9],
+        ("masked_lm/replaced/methods/sparsefinder-kmeans/clusters", [4, 9],
          f"masked_lm.replaced.methods.sparsefinder-kmeans.clusters: {AMONG} 9"),
         ("masked_lm/replaced/methods/routing/clusters", 3,
-         "masked_lm.replaced.methods.routing.clusters: must be among the Routing clusters of methods (2, 4, 8, 12, 20), got 3"),
+         f"masked_lm.replaced.methods.routing.clusters: {AMONG.replace('Clustering', 'Routing')} 3"),
         ("masked_lm/methods/sparsefinder-kmeans/clusters", [2, 4, 8, 20, 1000000],
          "masked_lm.methods.sparsefinder-kmeans.clusters: must be at most cluster_points 3000, got 1000000"),
         ("masked_lm/blocks/clusters", [4, 3001], "masked_lm.blocks.clusters: must be at most cluster_points 3000, got 3001"),
-        ("masked_lm/methods/sparsefinder-kmeans/top_k", [1, 3],
-         "masked_lm.methods.sparsefinder-kmeans.top_k: must be at most 2, the smallest number of clusters, got 3"),
+        ("masked_lm/methods/sparsefinder-kmeans/top_k", [1, 5],
+         "masked_lm.methods.sparsefinder-kmeans.top_k: must be at most 4, the smallest number of clusters, got 5"),
         ("masked_lm/methods/reformer/buckets", [2, 7],
          "masked_lm.methods.reformer.buckets: must be even, since buckets come in pairs, got 7"),
         ("translation/architecture/decoder_attention_heads", 3,
@@ -144,6 +139,20 @@ AMONG = "must be among the Clustering clusters of methods (2, 4, 8, 12, 20), got
 )  # fmt: skip
 def test_a_problem_is_reported_by_its_path(path, value, expected):
     assert problems(changed(path, value)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("layers", 3, "layers: must be 2 as model.num_hidden_layers, got 3"),
+        ("layers", 1, "layers: must be 2 as model.num_hidden_layers, got 1"),
+        ("model/num_attention_heads", 5, "model.num_attention_heads: must divide hidden_size 32, got 5"),
+        ("training/patience", 3, "training.held_out: missing key; patience needs it"),
+        ("training/logging_steps", 121, "training.logging_steps: must be at most max_steps 120, got 121"),
+    ],
+)
+def test_a_problem_of_a_model_that_starts_from_random_weights_is_reported_by_its_path(path, value, expected):
+    assert problems(changed(f"masked_lm/{path}", value, "smoke")) == [f"masked_lm.{expected}"]
 
 
 @pytest.mark.parametrize(
@@ -227,3 +236,21 @@ def test_pretraining_needs_no_test_split():
     pretraining = {pair: corpus | {"sentences": LACKING} for pair, corpus in DEMO["translation"]["corpus"].items()}
     config["translation"]["pretraining"] = {"corpus": pretraining, "training": TRAINING}
     assert problems(config) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("masked_lm/corpus", {"source": "bible", "valid": ["Jonha"]}, "got 'Jonha'; did you mean Jonah?"),
+        (
+            "masked_lm/corpus",
+            {"source": "bible", "valid": list(BOOKS)},
+            "valid: must leave a book for training, got all",
+        ),
+        ("char_lm/corpora/new", {"source": "bible", "valid": ["Ruth"], "test": ["Ruth"]}, "got Ruth in both"),
+    ],
+)
+def test_books_that_cannot_be_read_are_named(key, value, problem):
+    (found,) = problems(changed(key, value))
+    assert found.startswith(key.replace("/", "."))
+    assert found.endswith(problem)

@@ -1,0 +1,24 @@
+"""Names of the Bible's books, and the package with their text."""
+
+#: Books in their order, which is their number in the identifiers of words: ``01001002003`` is Genesis 1:2, word 3.
+BOOKS = (
+    "Genesis", "Exodus", "Leviticus", "Numbers", "Deuteronomy", "Joshua", "Judges", "Ruth", "1 Samuel", "2 Samuel", "1 Kings",
+    "2 Kings", "1 Chronicles", "2 Chronicles", "Ezra", "Nehemiah", "Esther", "Job", "Psalms", "Proverbs", "Ecclesiastes",
+    "Song of Songs", "Isaiah", "Jeremiah", "Lamentations", "Ezekiel", "Daniel", "Hosea", "Joel", "Amos", "Obadiah", "Jonah",
+    "Micah", "Nahum", "Habakkuk", "Zephaniah", "Haggai", "Zechariah", "Malachi", "Matthew", "Mark", "Luke", "John", "Acts",
+    "Romans", "1 Corinthians", "2 Corinthians", "Galatians", "Ephesians", "Philippians", "Colossians", "1 Thessalonians",
+    "2 Thessalonians", "1 Timothy", "2 Timothy", "Titus", "Philemon", "Hebrews", "James", "1 Peter", "2 Peter", "1 John",
+    "2 John", "3 John", "Jude", "Revelation",
+)  # fmt: skip
+#: The package, and the folder of its English text.
+BIBLE, FOLDER = "bible-alignments", "data/eng/targets/BSB"
+
+
+def books_of(source: dict) -> dict[str, list[str]]:
+    """Return the books of each split: those that a configuration names for validation and test, and all others for training.
+
+    >>> {split: len(books) for split, books in books_of({"valid": ["Ruth"], "test": ["Jonah", "Esther"]}).items()}
+    {'train': 63, 'valid': 1, 'test': 2}
+    """
+    held_out = {split: list(source[split]) for split in ("valid", "test") if split in source}
+    return {"train": [book for book in BOOKS if not any(book in books for books in held_out.values())]} | held_out

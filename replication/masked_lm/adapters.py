@@ -1,0 +1,85 @@
+"""Fine-tuning by low-rank adapters (LoRA, Hu et al. 2022): each linear map of the layers gets a summand of low rank.
+
+A fine-tuned model is then its base, which a package has, and a file of a few MB.
+"""
+
+import hashlib
+from pathlib import Path
+
+from peft import LoraConfig
+from peft.tuners.lora import LoraModel
+from transformers import PreTrainedModel
+
+from replication.files.paths import located
+from replication.files.storage import FormatError, read_header, read_tensors, write_tensors
+from replication.masked_lm.model import HEADS, load_pretrained
+from replication.training import save_trained
+
+KIND = "adapters"
+#: Linear maps of BERT's and RoBERTa's layers; those of the vocabulary head have the same names.
+TARGETS = f"(?!{'|'.join(HEADS)}).*layer.*(query|key|value|dense)"
+#: Small weights that are trained themselves.
+WHOLE = ("LayerNorm", "bias")
+#: The head's matrix is the token embeddings, which stay as they are.
+TIED = "decoder.weight"
+
+
+def add_adapters(model: PreTrainedModel, rank: int) -> LoraModel:
+    """Add an adapter to each linear map of the layers, and freeze the map's own weights and the token embeddings.
+
+    The vocabulary head, biases and layer normalisations are trained themselves.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        The model, which is changed.
+    rank : int
+        Rank of each adapter. The product is scaled by 2 (``lora_alpha = 2 * rank``).
+    """
+    adapted = LoraModel(model, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=TARGETS), "default")
+    for name, weight in model.named_parameters():
+        in_head = name.startswith(HEADS) and TIED not in name
+        if in_head or any(part in name for part in WHOLE):
+            weight.requires_grad_(True)
+    return adapted
+
+
+def write_adapters(path: Path, model: PreTrainedModel, rank: int, base: str) -> None:
+    """Write the weights that training changed, with the hash of the model that they belong to.
+
+    Parameters
+    ----------
+    base : str
+        Folder, or ``package:NAME/FOLDER``, of the model before training.
+    """
+    changed = {name: weight.detach() for name, weight in model.named_parameters() if weight.requires_grad}
+    write_tensors(path, changed, kind=KIND, rank=rank, base=base, base_hash=_hash(base))
+
+
+def merge_adapters(adapters: Path, folder: Path) -> None:
+    """Write the fine-tuned model to a folder: its base with the adapters added.
+
+    Raises
+    ------
+    FormatError
+        If the base is not the one that the adapters were trained for.
+    FileNotFoundError
+        If there is no such base.
+    """
+    header = read_header(adapters, kind=KIND)
+    base = header["base"]
+    if (actual := _hash(base)) != header["base_hash"]:
+        raise FormatError(f"{base}: must be the model with hash {header['base_hash'][:16]}, got {actual[:16]}")
+    model = load_pretrained(base, seed=0)
+    adapted = add_adapters(model, header["rank"])
+    weights = read_tensors(adapters, kind=KIND)
+    expected = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    if expected != weights.keys():
+        raise FormatError(f"{adapters}: does not fit {base}: {', '.join(sorted(expected ^ weights.keys())[:3])}")
+    model.load_state_dict(weights, strict=False)
+    adapted.merge_and_unload()
+    save_trained(model, folder)
+
+
+def _hash(base: str) -> str:
+    return hashlib.sha256(Path(located(base), "model.safetensors").read_bytes()).hexdigest()
