@@ -10,7 +10,6 @@ from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.checks import one_of
 from sparselib.dense_attention import gold_graph
 from sparselib.masks import visible_pairs
-from sparselib.predictors.distance import squared_distances
 
 __all__ = ["LOSSES", "Batch", "Projection", "fit_projection", "set_loss", "triplet_loss"]
 
@@ -184,8 +183,11 @@ def contrastive_loss(
     """Return one batch's loss: each gold edge between chunks is a positive, paired with one negative key of its query."""
     query, positive, negative = sample_triplets(chunks.blocks(batch.gold), chunks.blocks(batch.visible), generator)
     q, k = (chunks.vectors(projection(x), batch.lengths) for x in (batch.q, batch.k))
-    distances = squared_distances(q, k).flatten(0, 2)
-    return LOSSES[loss](distances[query, positive], distances[query, negative], query, len(distances), margin)
+    queries, keys = q.flatten(0, 2), k.flatten(0, 2)
+    first = query // q.shape[2] * k.shape[2]  # of the keys of the query's head
+    chosen = queries.index_select(0, query)
+    near, far = ((chosen - keys.index_select(0, first + key)).square().sum(-1) for key in (positive, negative))
+    return LOSSES[loss](near, far, query, len(queries), margin)
 
 
 def sample_triplets(gold: Tensor, visible: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
