@@ -8,6 +8,7 @@ from importlib.metadata import version
 import pytest
 import yaml
 
+from replication.files.packages import PACKAGES
 from replication.files.paths import ROOT
 
 LIBRARY, REPLICATION = (
@@ -46,9 +47,9 @@ def test_the_lock_leaves_out_what_slows_every_notebook():
     assert "rfc3987-syntax" not in LOCK
 
 
-@pytest.mark.parametrize("command", ["environment.yml", "README.md"])
-def test_conda_users_are_told_the_same_fairseq(command):
-    assert f"fairseq=={LOCK['fairseq']}" in (ROOT / command).read_text()
+@pytest.mark.parametrize("name", ["fairseq", *PACKAGES])
+def test_conda_users_are_told_the_packages_to_install_without_dependencies(name):
+    assert f"{name}=={LOCK[name]}" in (ROOT / "environment.yml").read_text()
 
 
 @pytest.mark.parametrize("name", REPRODUCE)

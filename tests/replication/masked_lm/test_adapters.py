@@ -1,10 +1,12 @@
 """Low-rank adapters: what they change, and that base and adapters give the trained model again."""
 
 import json
+import shutil
 
 import pytest
 import tiny
 import torch
+from command_line import succeed
 from safetensors import safe_open
 from safetensors.torch import load, load_file, save_file
 
@@ -107,3 +109,20 @@ def test_an_interrupted_training_resumes_with_the_same_adapters(base, trained, t
     assert whole.keys() == resumed.keys()
     for name in whole:
         torch.testing.assert_close(resumed[name], whole[name])
+
+
+def test_shipped_adapters_are_unpacked_into_the_model(base, tmp_path):
+    results = tiny.configured(tmp_path, {"pretrained": base, "adapter_rank": RANK})
+    succeed(tmp_path, "train-masked-lm")
+    (results / "perplexity.csv").write_text("perplexity\n3.0\n")
+    succeed(tmp_path, "ship", "masked_lm/model", code="c0de")
+    checkpoint = tmp_path / "checkpoints/masked_lm/model"
+    assert {path.name for path in checkpoint.iterdir() if not path.name.startswith(".")} == {
+        "weights.safetensors", "made_by.json", "config.json", "training.csv"
+    }  # fmt: skip
+    assert not any("embeddings.word" in name for name in load_file(checkpoint / "weights.safetensors"))
+    succeed(tmp_path, "compare-weights", str(tmp_path / "results/tiny"), config=None)
+    before = load_model(results / "model")
+    shutil.rmtree(results / "model")
+    succeed(tmp_path, "weights", "masked_lm/model", code="c0de")
+    tiny.assert_same_weights(load_model(results / "model"), before, rtol=0, atol=2e-3)

@@ -45,7 +45,7 @@ def text() -> tuple[PreTrainedTokenizerFast, torch.Tensor]:
     return tokenizer, encode_blocks(documents, tokenizer, LENGTH)[0]["input_ids"]
 
 
-def configured(folder: Path, **changes: object) -> Path:
+def configured(folder: Path, model: dict[str, object] = ARCHITECTURE, **changes: object) -> Path:
     """Configure a run of these sizes, write its training sequences, and return the task's folder.
 
     Changes are about the training.
@@ -56,8 +56,8 @@ def configured(folder: Path, **changes: object) -> Path:
     from profiles import MASKED_LM
 
     training = {key: value for key, value in TRAINING.items() if key != "disable_tqdm"} | changes
-    section = MASKED_LM | {"length": LENGTH, "model": ARCHITECTURE, "training": training}
-    results = configure(folder, masked_lm=section) / "masked_lm"
+    section = MASKED_LM | {"length": LENGTH, "model": model, "training": training}
+    results = configure(folder, masked_lm=section, checkpoints="checkpoints") / "masked_lm"
     tokenizer, input_ids = text()
     save_tokenizer(tokenizer, results / "tokenizer")
     write_tensors(results / "tokens/train.safetensors", {"input_ids": input_ids}, kind=KIND)
