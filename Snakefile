@@ -9,6 +9,7 @@ from replication.config import ConfigurationError
 
 # Snakemake executes this file in its own namespace, where `parse` is the function that reads the rules.
 from replication.config import parse as parse_profile
+from replication.stages.ledger import write_configuration
 from workflow.ending import ending
 from workflow.lock import JOB_PREFIX, remove_stale_locks
 
@@ -38,7 +39,6 @@ START = time.time()
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/configuration.smk"
 include: "workflow/rules/factorised.smk"
 include: "workflow/rules/checkpoints.smk"
 include: "workflow/rules/claims.smk"
@@ -76,6 +76,9 @@ rule all:
 
 
 onstart:
+    # Jobs read this file. If a rule wrote it, each new setting would make Snakemake plan that rule alone: it does not look for
+    # changed parameters of jobs that depend on a job to run (9.27).
+    write_configuration(RUN, CONFIGURATION)
     # Local jobs need no rate limit. Snakemake's limiter starts a timer for every finished job, and each timer makes the scheduler
     # check all ready jobs again. A finished run would also wait for the last timer.
     if workflow.local_exec:

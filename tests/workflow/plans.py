@@ -1,4 +1,7 @@
-"""Snakemake's plan of the demo in the folder where this runs, as JSON: of everything, or after an edit of each file named."""
+"""Snakemake's plan of the demo in the folder where this runs, as JSON.
+
+Arguments are edits, each planned alone: ``file``, to which a comment is added, or ``file|old|new``.
+"""
 
 import json
 import os
@@ -35,7 +38,7 @@ def everything() -> dict[str, dict]:
             "command": job.shellcmd,
             "input": sorted(map(str, job.input)),
             "output": sorted(map(str, job.output)),
-            "keys": sorted(map(str, keys_of(list(job.params)))) if job.rule.name != "configuration" else [],
+            "keys": sorted(map(str, keys_of(list(job.params)))),
             "folders": sorted(str(path) for path in job.output if path.is_directory),
             "asks": {key: job.resources.get(key) for key in ("mem_mb", "runtime", "gpu")},
             "needs": sorted(map(name, found.dependencies[job])),
@@ -44,9 +47,11 @@ def everything() -> dict[str, dict]:
     }
 
 
-def after_an_edit(path: Path) -> list[str]:
+def after_an_edit(path: Path, old: bytes = b"", new: bytes = b"") -> list[str]:
+    """Return the jobs to run after a comment at the end of a file, or after another change to it."""
     text, times = path.read_bytes(), path.stat()
-    path.write_bytes(text + b"\n# edited\n")
+    assert text.count(old) == 1 or not old
+    path.write_bytes(text.replace(old, new) if old else text + b"\n# edited\n")
     try:
         return sorted(map(name, dag().needrun_jobs(exclude_finished=False)))
     finally:
@@ -55,5 +60,6 @@ def after_an_edit(path: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    files = sys.argv[1:]
-    print(json.dumps({file: after_an_edit(Path(file)) for file in files} if files else everything()))
+    edits = [argument.split("|") for argument in sys.argv[1:]]
+    plans = {"|".join(edit): after_an_edit(Path(edit[0]), *map(str.encode, edit[1:])) for edit in edits}
+    print(json.dumps(plans or everything()))

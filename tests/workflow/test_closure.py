@@ -254,6 +254,25 @@ def test_every_notebook_is_run(jobs):
 def test_an_edit_plans_what_imports_the_file_and_what_follows_from_it(finished, jobs):
     plans = json.loads(output_of("plans.py", *EDITED, folder=finished))
     assert {file: set(plan) for file, plan in plans.items()} == {file: stale(jobs, file) for file in EDITED}
-    # The configuration is written by the workflow itself.
-    assert plans[LOCK] == sorted(jobs.keys() - {"configuration"})
+    assert plans[LOCK] == sorted(jobs)
     assert len({len(plan) for plan in plans.values()}) > 5  # not all or nothing
+
+
+#: Settings of the demo with another value, and the first jobs to run again.
+SETTINGS = {
+    "config/demo.yaml|counts: [2, 8, 22]|counts: [2, 22]": {"evaluate_blocks", "time_blocks size=2", "time_blocks size=4"},
+    "config/demo.yaml|  length: 128\n|  length: 120\n": {"retrofit_tokenize"},
+    "config/demo.yaml|lengths: [512, 1024, 2048, 4096]|lengths: [512]": {"scaling"},
+    "config/demo.yaml|tag_clusters: 8|tag_clusters: 4": {"tags"},
+}
+
+
+def test_a_changed_setting_plans_the_jobs_that_use_it_and_what_follows(finished, jobs):
+    plans = json.loads(output_of("plans.py", *SETTINGS, folder=finished))
+    for edit, first in SETTINGS.items():
+        expected = {name for name in jobs if name in first or name.startswith(tuple(f"{job} " for job in first))}
+        # The ledger and the report state the configuration.
+        expected |= {"claims", "report"}
+        while more := {name for name, job in jobs.items() if expected & {*job["needs"]}} - expected:
+            expected |= more
+        assert set(plans[edit]) == expected, edit

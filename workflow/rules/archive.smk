@@ -13,7 +13,7 @@ KEPT = {
 rule archive:
     input:
         **job("archive"),
-        files=sorted(KEPT),
+        files=sorted(KEPT - {CONFIGURATION}),
     output:
         f"{RESULTS}.zip",
     log:

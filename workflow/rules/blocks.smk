@@ -35,7 +35,7 @@ rule fit_blocks:
     message:
         "Train projections and centroids of blocks"
     shell:
-        "replicate fit-blocks --config {input.config} > {log} 2>&1"
+        "replicate fit-blocks --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule evaluate_blocks:
@@ -64,7 +64,7 @@ rule evaluate_blocks:
     message:
         "Evaluate the masked language model under predicted blocks"
     shell:
-        "replicate evaluate-blocks --config {input.config} > {log} 2>&1"
+        "replicate evaluate-blocks --config {CONFIGURATION} > {log} 2>&1"
 
 
 # Taking all cores keeps other jobs from disturbing the timings.
@@ -90,4 +90,4 @@ rule time_blocks:
     message:
         "Time attention over predicted blocks"
     shell:
-        "replicate time-blocks --config {input.config} > {log} 2>&1"
+        "replicate time-blocks --config {CONFIGURATION} > {log} 2>&1"

@@ -33,7 +33,7 @@ rule pictures:
     message:
         "Prepare pictures with captions"
     shell:
-        "replicate pictures --config {input.config} > {log} 2>&1"
+        "replicate pictures --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule train_captioner:
@@ -58,7 +58,7 @@ rule train_captioner:
     message:
         "Train the captioner {wildcards.captioner}, seed {wildcards.seed}"
     shell:
-        "replicate train-captioner --model {wildcards.captioner} --seed {wildcards.seed} --config {input.config} > {log} 2>&1"
+        "replicate train-captioner --model {wildcards.captioner} --seed {wildcards.seed} --config {CONFIGURATION} > {log} 2>&1"
 
 
 # One process measures all models, because each takes only seconds.
@@ -93,4 +93,4 @@ rule measure_captioners:
     message:
         "Caption the test images with every model"
     shell:
-        "replicate measure-captioners --config {input.config} > {log} 2>&1"
+        "replicate measure-captioners --config {CONFIGURATION} > {log} 2>&1"

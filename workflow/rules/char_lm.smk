@@ -33,7 +33,7 @@ rule characters:
     message:
         "Prepare the text {wildcards.corpus}"
     shell:
-        "replicate characters {wildcards.lm}/{wildcards.corpus} --config {input.config} > {log} 2>&1"
+        "replicate characters {wildcards.lm}/{wildcards.corpus} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule train_characters:
@@ -58,7 +58,7 @@ rule train_characters:
         "Train {wildcards.model} on {wildcards.corpus}, seed {wildcards.seed}"
     shell:
         "replicate train-characters {wildcards.lm}/{wildcards.corpus} --model {wildcards.model} --seed {wildcards.seed}"
-        " --config {input.config} > {log} 2>&1"
+        " --config {CONFIGURATION} > {log} 2>&1"
 
 
 for place, (section, files) in SYMBOL_PLACES.items():
@@ -94,7 +94,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
         message:
             f"Evaluate the models of {place}"
         shell:
-            "replicate measure-characters {params.place} --config {input.config} > {log} 2>&1"
+            "replicate measure-characters {params.place} --config {CONFIGURATION} > {log} 2>&1"
 
     if not place.startswith("patterns/"):
         continue
@@ -123,7 +123,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
         message:
             f"Measure where dense heads attend on {place}"
         shell:
-            "replicate attention-parts {params.place} --config {input.config} > {log} 2>&1"
+            "replicate attention-parts {params.place} --config {CONFIGURATION} > {log} 2>&1"
 
     rule:
         name:
@@ -150,7 +150,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
         message:
             f"Time training steps on {place}"
         shell:
-            "replicate time-steps {params.place} --config {input.config} > {log} 2>&1"
+            "replicate time-steps {params.place} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule character_baselines:
@@ -168,4 +168,4 @@ rule character_baselines:
     message:
         "Measure the n-gram baselines of {wildcards.corpus}"
     shell:
-        "replicate character-baselines {wildcards.lm}/{wildcards.corpus} --config {input.config} > {log} 2>&1"
+        "replicate character-baselines {wildcards.lm}/{wildcards.corpus} --config {CONFIGURATION} > {log} 2>&1"

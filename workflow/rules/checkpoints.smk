@@ -30,7 +30,7 @@ for number, ((section, _), names) in enumerate(imported_models().items()):
         message:
             f"Import models from checkpoints: {section}, {len(names)}"
         shell:
-            "replicate weights {params.names} --config {input.config}"
+            "replicate weights {params.names} --config {CONFIGURATION}"
             ' --code "$(python -m workflow.closure {params.stage})" > {log} 2>&1'
 
     # Attention forms need no rule order: their models with checkpoints get no training rule (forms.smk).
@@ -43,7 +43,6 @@ for number, ((section, _), names) in enumerate(imported_models().items()):
 # No other rule needs the checkpoints, which are the input of another run: they are made only by `snakemake ship`.
 rule ship:
     input:
-        config=CONFIGURATION,
         models=[RESULTS / name / "model.safetensors" for name in MODELS],
         measured=[path for model in MODELS.values() for path in model.measured],
     log:

@@ -5,7 +5,6 @@ rule claims:
     input:
         code=closure("claims"),
         claims="config/published/claims.csv",
-        configuration=CONFIGURATION,
         data=measured(RUN),
     output:
         RESULTS / "claims.csv",
@@ -16,6 +15,7 @@ rule claims:
     params:
         code=function_hash("claims"),
         results=RESULTS,
+        settings=DECISIVE,
     message:
         "Test the papers' claims"
     shell:

@@ -27,6 +27,7 @@ from replication.places import (
     token_places,
 )
 from replication.stages import MODULE_OF
+from replication.stages.ledger import WHERE_IT_RUNS
 from replication.trained import (
     CONTENDERS,
     cell_jobs,
@@ -41,8 +42,12 @@ from workflow.resources import resources_of
 PROFILE = RUN.profile
 RESULTS = results_folder(PROFILE)
 LOGS = RESULTS / "logs"
-# Configuration file that jobs read. Its modification time is ignored, because the settings that a job uses are among its params.
+# Configuration file that jobs read. It is no input, because the settings that a job uses are among its params.
 CONFIGURATION = RESULTS / "config.yaml"
+# All settings but those that say where the run takes place.
+DECISIVE = {
+    key: value for key, value in RUN.given().items() if key not in WHERE_IT_RUNS
+}
 SEEDS = RUN.student_seeds
 # Stored runs, each with its ledger.
 REPORTED = sorted(path.parent.name for path in Path("reported").glob("*/claims.csv"))
@@ -79,8 +84,8 @@ wildcard_constraints:
 
 
 def job(command):
-    """Return the common inputs of a stage's jobs: its code and the configuration."""
-    return {"code": closure(command), "config": ancient(CONFIGURATION)}
+    """Return the common inputs of a stage's jobs: its code."""
+    return {"code": closure(command)}
 
 
 def needs(rule):

@@ -15,4 +15,4 @@ rule factorised:
     message:
         "Trace information through factorised attention"
     shell:
-        "replicate factorised --config {input.config} > {log} 2>&1"
+        "replicate factorised --config {CONFIGURATION} > {log} 2>&1"

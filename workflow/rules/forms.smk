@@ -31,7 +31,7 @@ rule form_corpus:
         "Prepare {wildcards.unit} in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate parallel-corpus forms/{wildcards.unit}/{wildcards.source}-{wildcards.target}"
-        " --config {input.config} > {log} 2>&1"
+        " --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule form_binarize:
@@ -52,7 +52,7 @@ rule form_binarize:
     message:
         "Tokenize {wildcards.unit} in {wildcards.source} and {wildcards.target}"
     shell:
-        "replicate binarize forms/{wildcards.unit}/{wildcards.source}-{wildcards.target} --config {input.config} > {log} 2>&1"
+        "replicate binarize forms/{wildcards.unit}/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
 
 
 # A job may train or measure several models with a folder each, which no wildcard can express, so every job gets a rule.
@@ -90,7 +90,7 @@ for place, text in PARALLEL_PLACES.items():
             message:
                 f"Train translators with attention forms: {unit}, {pair}, models: {len(cells)}"
             shell:
-                "replicate train-forms {params.place} {params.cells} --config {input.config} > {log} 2>&1"
+                "replicate train-forms {params.place} {params.cells} --config {CONFIGURATION} > {log} 2>&1"
 
     for number, cells in cell_jobs(section):
 
@@ -122,7 +122,7 @@ for place, text in PARALLEL_PLACES.items():
             message:
                 f"Measure translators with attention forms: {unit}, {pair}, models: {len(cells)}"
             shell:
-                "replicate measure-forms {params.place} {params.cells} --config {input.config} > {log} 2>&1"
+                "replicate measure-forms {params.place} {params.cells} --config {CONFIGURATION} > {log} 2>&1"
 
     cells = cells_with_pronouns(section, pair) if unit == "documents" else []
     if cells:
@@ -148,4 +148,4 @@ for place, text in PARALLEL_PLACES.items():
             message:
                 f"Measure pronoun translation: documents, {pair}, models: {len(cells)}"
             shell:
-                "replicate measure-pronouns {params.place} --config {input.config} > {log} 2>&1"
+                "replicate measure-pronouns {params.place} --config {CONFIGURATION} > {log} 2>&1"

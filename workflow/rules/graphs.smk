@@ -20,7 +20,7 @@ rule project:
     message:
         "Train the projections of {wildcards.task}"
     shell:
-        "replicate project {wildcards.task} --config {input.config} > {log} 2>&1"
+        "replicate project {wildcards.task} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule cluster:
@@ -41,7 +41,7 @@ rule cluster:
     message:
         "Train the centroids of {wildcards.task}"
     shell:
-        "replicate cluster {wildcards.task} --config {input.config} > {log} 2>&1"
+        "replicate cluster {wildcards.task} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule sweep:
@@ -62,4 +62,4 @@ rule sweep:
     message:
         "Measure recall and sparsity of predicted graphs, {wildcards.task}"
     shell:
-        "replicate sweep {wildcards.task} --config {input.config} > {log} 2>&1"
+        "replicate sweep {wildcards.task} --config {CONFIGURATION} > {log} 2>&1"

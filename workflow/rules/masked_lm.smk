@@ -27,7 +27,7 @@ rule corpus:
     message:
         "Prepare the corpus"
     shell:
-        "replicate corpus masked_lm --config {input.config} > {log} 2>&1"
+        "replicate corpus masked_lm --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule tokenize:
@@ -48,7 +48,7 @@ rule tokenize:
     message:
         "Tokenize the corpus"
     shell:
-        "replicate tokenize masked_lm --config {input.config} > {log} 2>&1"
+        "replicate tokenize masked_lm --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule unseen_corpus:
@@ -68,7 +68,7 @@ rule unseen_corpus:
     message:
         "Read the corpus {wildcards.name}"
     shell:
-        "replicate corpus masked_lm/unseen/{wildcards.name} --config {input.config} > {log} 2>&1"
+        "replicate corpus masked_lm/unseen/{wildcards.name} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule tokenize_unseen:
@@ -88,7 +88,7 @@ rule tokenize_unseen:
     message:
         "Tokenize the corpus {wildcards.name}"
     shell:
-        "replicate tokenize masked_lm/unseen/{wildcards.name} --config {input.config} > {log} 2>&1"
+        "replicate tokenize masked_lm/unseen/{wildcards.name} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule train_masked_lm:
@@ -111,7 +111,7 @@ rule train_masked_lm:
     message:
         "Train the masked language model"
     shell:
-        "replicate train-masked-lm --processes {resources.gpu} --config {input.config} > {log} 2>&1"
+        "replicate train-masked-lm --processes {resources.gpu} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule perplexity:
@@ -137,7 +137,7 @@ rule perplexity:
     message:
         "Measure the perplexity of the masked language model"
     shell:
-        "replicate perplexity --config {input.config} > {log} 2>&1"
+        "replicate perplexity --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule extract:
@@ -164,7 +164,7 @@ rule extract:
     message:
         "Extract attention graphs of the masked language model"
     shell:
-        "replicate extract --config {input.config} > {log} 2>&1"
+        "replicate extract --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule replace:
@@ -189,7 +189,7 @@ rule replace:
     message:
         "Evaluate the masked language model under predicted graphs"
     shell:
-        "replicate replace --config {input.config} > {log} 2>&1"
+        "replicate replace --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule coreference:
@@ -208,7 +208,7 @@ rule coreference:
     message:
         "Find heads that attend to coreferent tokens"
     shell:
-        "replicate coreference --config {input.config} > {log} 2>&1"
+        "replicate coreference --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule tags:
@@ -230,4 +230,4 @@ rule tags:
     message:
         "Count parts of speech in clusters"
     shell:
-        "replicate tags --config {input.config} > {log} 2>&1"
+        "replicate tags --config {CONFIGURATION} > {log} 2>&1"

@@ -28,7 +28,7 @@ rule speed_corpus:
     message:
         "Prepare the sentences for timing normalisers"
     shell:
-        "replicate parallel-corpus normalizer_speed --config {input.config} > {log} 2>&1"
+        "replicate parallel-corpus normalizer_speed --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule speed_binarize:
@@ -48,7 +48,7 @@ rule speed_binarize:
     message:
         "Tokenize the sentences for timing normalisers"
     shell:
-        "replicate binarize normalizer_speed --config {input.config} > {log} 2>&1"
+        "replicate binarize normalizer_speed --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule train_normalizers:
@@ -68,7 +68,7 @@ rule train_normalizers:
     message:
         "Train a translator with each normaliser"
     shell:
-        "replicate train-normalizers --config {input.config} > {log} 2>&1"
+        "replicate train-normalizers --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule normalizer_speed:
@@ -93,4 +93,4 @@ rule normalizer_speed:
     message:
         "Time a translator with each normaliser"
     shell:
-        "replicate normalizer-speed --config {input.config} > {log} 2>&1"
+        "replicate normalizer-speed --config {CONFIGURATION} > {log} 2>&1"

@@ -7,7 +7,6 @@ rule report:
         page="replication/report/page.html",
         claims=["config/published/claims.csv", RESULTS / "claims.csv"],
         others=[Path("reported", name, "claims.csv") for name in REPORTED],
-        configuration=CONFIGURATION,
         notebooks=[RESULTS / "notebooks" / f"{name}.ipynb" for name in NOTEBOOKS],
         pictures=PICTURES,
     output:
@@ -19,6 +18,7 @@ rule report:
     params:
         code=function_hash("report"),
         results=RESULTS,
+        settings=DECISIVE,
     message:
         "Write the report page"
     shell:

@@ -24,7 +24,7 @@ rule retrofit_corpus:
     message:
         "Prepare the corpus for sparsifying a model"
     shell:
-        "replicate corpus retrofit --config {input.config} > {log} 2>&1"
+        "replicate corpus retrofit --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule retrofit_tokenize:
@@ -46,7 +46,7 @@ rule retrofit_tokenize:
     message:
         "Tokenize the corpus for sparsifying a model"
     shell:
-        "replicate tokenize retrofit --config {input.config} > {log} 2>&1"
+        "replicate tokenize retrofit --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule measure_rules:
@@ -68,7 +68,7 @@ rule measure_rules:
     message:
         "Measure selection rules"
     shell:
-        "replicate measure-rules --config {input.config} > {log} 2>&1"
+        "replicate measure-rules --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule sparsify:
@@ -97,4 +97,4 @@ rule sparsify:
     message:
         "Tune every head to a recall of {wildcards.recall}"
     shell:
-        "replicate sparsify --recall {wildcards.recall} --config {input.config} > {log} 2>&1"
+        "replicate sparsify --recall {wildcards.recall} --config {CONFIGURATION} > {log} 2>&1"

@@ -19,4 +19,4 @@ rule scaling:
     message:
         "Time attention by sequence length"
     shell:
-        "replicate scaling --threads {threads} --config {input.config} > {log} 2>&1"
+        "replicate scaling --threads {threads} --config {CONFIGURATION} > {log} 2>&1"

@@ -22,7 +22,7 @@ rule parallel_corpus:
     message:
         "Prepare sentences in {wildcards.source} and {wildcards.target}"
     shell:
-        "replicate parallel-corpus translation/{wildcards.source}-{wildcards.target} --config {input.config} > {log} 2>&1"
+        "replicate parallel-corpus translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule binarize:
@@ -46,7 +46,7 @@ rule binarize:
     message:
         "Tokenize sentences in {wildcards.source} and {wildcards.target}"
     shell:
-        "replicate binarize translation/{wildcards.source}-{wildcards.target} --config {input.config} > {log} 2>&1"
+        "replicate binarize translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule train_translation:
@@ -69,7 +69,7 @@ rule train_translation:
         "Train the translator from {wildcards.source} to {wildcards.target}"
     shell:
         "replicate train-translation --processes {resources.gpu} translation/{wildcards.source}-{wildcards.target}"
-        " --config {input.config} > {log} 2>&1"
+        " --config {CONFIGURATION} > {log} 2>&1"
 
 
 if MT.pretraining:
@@ -96,7 +96,7 @@ if MT.pretraining:
             "Prepare pretraining sentences in {wildcards.source} and {wildcards.target}"
         shell:
             "replicate parallel-corpus translation/{wildcards.source}-{wildcards.target}/pretraining"
-            " --config {input.config} > {log} 2>&1"
+            " --config {CONFIGURATION} > {log} 2>&1"
 
     rule pretraining_binarize:
         input:
@@ -118,7 +118,7 @@ if MT.pretraining:
             "Tokenize pretraining sentences in {wildcards.source} and {wildcards.target}"
         shell:
             "replicate binarize translation/{wildcards.source}-{wildcards.target}/pretraining"
-            " --config {input.config} > {log} 2>&1"
+            " --config {CONFIGURATION} > {log} 2>&1"
 
     rule pretraining_train:
         input:
@@ -139,7 +139,7 @@ if MT.pretraining:
             "Pretrain the translator from {wildcards.source} to {wildcards.target}"
         shell:
             "replicate train-translation --processes {resources.gpu} translation/{wildcards.source}-{wildcards.target}/pretraining"
-            " --config {input.config} > {log} 2>&1"
+            " --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule extract_decoder:
@@ -166,7 +166,7 @@ rule extract_decoder:
     message:
         "Extract the decoder's attention graphs, {wildcards.source} to {wildcards.target}"
     shell:
-        "replicate extract-decoder translation/{wildcards.source}-{wildcards.target} --config {input.config} > {log} 2>&1"
+        "replicate extract-decoder translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule decode:
@@ -191,7 +191,7 @@ rule decode:
     message:
         "Translate from {wildcards.source} to {wildcards.target} under predicted graphs"
     shell:
-        "replicate decode translation/{wildcards.source}-{wildcards.target} --config {input.config} > {log} 2>&1"
+        "replicate decode translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
 
 
 rule bleu:
@@ -214,4 +214,4 @@ rule bleu:
     message:
         "Measure the BLEU of the translator from {wildcards.source} to {wildcards.target}"
     shell:
-        "replicate bleu translation/{wildcards.source}-{wildcards.target} --config {input.config} > {log} 2>&1"
+        "replicate bleu translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
