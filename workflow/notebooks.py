@@ -91,7 +91,7 @@ def measured(run: Config) -> list[Path]:
         files = MaskedLM(results / "masked_lm")
         of_seeds = (files.sweep, files.replaced, files.losses)
         found += [path(seed) for path in of_seeds for seed in seeds]
-        found += [files.perplexity, files.coreference, files.tags]
+        found += [files.perplexity, files.coreference, files.tags, files.model_file("training.json")]
         if run.masked_lm.blocks:
             sizes = run.masked_lm.blocks.sizes
             found += _block_tables(run, files)

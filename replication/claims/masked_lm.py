@@ -1,5 +1,6 @@
 """Sparsefinder's claims about masked language modelling (section 6); tests get the task's folder."""
 
+import json
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.premises import configuration
 from replication.claims.scores import Units, counted, means, over_seeds, plain
 from replication.claims.settings import of_points, papers_own
-from replication.files.reading import read_table
+from replication.files.reading import noted, read_table
 from replication.results import POINT, over_heads, read_replaced, read_sweep
 from replication.settings import labelled
 
@@ -121,10 +122,11 @@ _claim("mlm-more-centroids-recall-more")(more_centroids)
 def _(folder: Path) -> Finding:
     """Count the multiplications of computing all scores and of projecting and comparing; their ratio, as a share of d / r."""
     settings = configuration(folder)["masked_lm"]
-    if "hidden_size" not in settings["model"]:
-        return Finding([], missing=["the sizes of the pretrained model are not in the configuration"])
+    sizes = settings["model"]
+    if "hidden_size" not in sizes:
+        sizes = json.loads(noted(folder / "model" / "training.json").read_text(encoding="utf-8"))["architecture"]
     length, reduced = settings["length"], settings["projection"]["dimension"]
-    head = settings["model"]["hidden_size"] // settings["model"]["num_attention_heads"]
+    head = sizes["hidden_size"] // sizes["num_attention_heads"]
     return Finding([distance_saving(length, head, reduced)])
 
 
