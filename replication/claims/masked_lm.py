@@ -122,9 +122,11 @@ _claim("mlm-more-centroids-recall-more")(more_centroids)
 def _(folder: Path) -> Finding:
     """Count the multiplications of computing all scores and of projecting and comparing; their ratio, as a share of d / r."""
     settings = configuration(folder)["masked_lm"]
-    sizes = settings["model"]
+    sizes, trained = settings["model"], folder / "model" / "training.json"
+    if "hidden_size" not in sizes and not trained.exists():
+        return Finding([], missing=["the run has no record of the pretrained model's sizes"])
     if "hidden_size" not in sizes:
-        sizes = json.loads(noted(folder / "model" / "training.json").read_text(encoding="utf-8"))["architecture"]
+        sizes = json.loads(noted(trained).read_text(encoding="utf-8"))["architecture"]
     length, reduced = settings["length"], settings["projection"]["dimension"]
     head = sizes["hidden_size"] // sizes["num_attention_heads"]
     return Finding([distance_saving(length, head, reduced)])

@@ -16,7 +16,7 @@ SPEED = [f"normalizer_speed/models/{name}" for name in ("torch/softmax", "sparse
 SHIPPED = [
     "masked_lm/model",
     "translation/en-fr/model",
-    "char_lm/embedded/models/block/seed0",
+    "char_lm/bible/models/block/seed0",
     "forms/sentences/fr-en/full_seed0",
     "forms/sentences/fr-en/full_seed1",
     *SPEED,

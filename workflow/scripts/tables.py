@@ -51,6 +51,9 @@ TABLES = {
     "initialisation": initialisation.initialisation,
     "judged-brown-512-seed1": partial(claims.judged, "brown-512-seed1", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512-untied": partial(claims.judged, "brown-512-untied", ("sparse-consistency", "mlm-")),
+    "judged-demo": partial(
+        claims.judged, "demo", ("sparse-consistency", "mlm-", "blocks-", "clm-", "fac-", "retrofit-")
+    ),
     "judged-darby": partial(claims.judged, "darby", ("mt-",)),
     "judged-darby-en-de": partial(claims.judged, "darby-en-de", ("mt-",)),
     "judged-darby-forms": partial(claims.judged, "darby-forms", ("est-",)),
@@ -62,6 +65,7 @@ TABLES = {
     "kmeans": kmeans.projections,
     "normalizers": normalizers.table25,
     "perplexity": perplexity.perplexity,
+    "perplexity-demo": partial(perplexity.perplexity, ("demo",)),
     "perplexity-brown": partial(perplexity.perplexity, ("brown/masked_lm",)),
     "perplexity-brown-512": partial(perplexity.perplexity, ("brown-512/masked_lm",)),
     "perplexity-brown-512-seed1": partial(perplexity.perplexity, ("brown-512-seed1/masked_lm",)),
@@ -76,6 +80,7 @@ RUNS = (
     "brown-512",
     "brown-512-seed1",
     "brown-512-untied",
+    "demo",
     "darby",
     "darby-en-de",
     "darby-forms",
