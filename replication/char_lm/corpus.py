@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.corpora.books import books_of
+from replication.books import books_of
 from replication.corpora.documents import Document
 from replication.corpora.sources import read_splits
 from replication.corpora.text_files import open_bytes

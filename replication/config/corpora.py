@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from typing_extensions import TypeAliasType
 
-from replication.corpora.books import BIBLE, BOOKS, FOLDER, books_of
+from replication.books import BIBLE, BOOKS, FOLDER, books_of
 from replication.files.packages import package_file
 from replication.schema import MISSING, Problem, Section, checked, problem
 from replication.schema import types as t

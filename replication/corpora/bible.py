@@ -7,7 +7,7 @@ import csv
 from collections.abc import Collection, Iterator
 from itertools import groupby
 
-from replication.corpora.books import BIBLE, BOOKS, FOLDER
+from replication.books import BIBLE, BOOKS, FOLDER
 from replication.corpora.documents import Document, Sentence
 from replication.files.packages import package_file
 
@@ -20,7 +20,7 @@ def read_chapters(books: Collection[str]) -> Iterator[Document]:
     Parameters
     ----------
     books : collection of str
-        Names out of :data:`~replication.corpora.books.BOOKS`.
+        Names out of :data:`~replication.books.BOOKS`.
 
     Raises
     ------

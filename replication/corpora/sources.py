@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
 
+from replication.books import books_of
 from replication.corpora.alignment import align, link_tokens, linked_by_keys, to_pharaoh
-from replication.corpora.books import books_of
 from replication.corpora.document_blocks import cut_into_blocks, join_sentences
 from replication.corpora.documents import Document
 from replication.corpora.folder import read_folder

@@ -13,7 +13,7 @@ KEPT = {
 rule archive:
     input:
         **job("archive"),
-        files=sorted(KEPT - {CONFIGURATION}),
+        files=sorted(KEPT - {params.config}),
     output:
         f"{RESULTS}.zip",
     log:
@@ -22,6 +22,7 @@ rule archive:
         **needs("archive"),
     params:
         code=function_hash("archive"),
+        config=CONFIGURATION,
         results=RESULTS,
         files=[f"--file {path}" for path in sorted(KEPT)],
     message:

@@ -30,12 +30,13 @@ rule fit_blocks:
         **needs("fit_blocks"),
     params:
         code=function_hash("fit-blocks"),
+        config=CONFIGURATION,
         settings=picked(RUN.masked_lm, "projection", "cluster_points"),
         blocks=FITTED,
     message:
         "Train projections and centroids of blocks"
     shell:
-        "replicate fit-blocks --config {CONFIGURATION} > {log} 2>&1"
+        "replicate fit-blocks --config {params.config} > {log} 2>&1"
 
 
 rule evaluate_blocks:
@@ -59,12 +60,13 @@ rule evaluate_blocks:
         **needs("evaluate_blocks"),
     params:
         code=function_hash("evaluate-blocks"),
+        config=CONFIGURATION,
         settings=picked(RUN.masked_lm, "evaluation"),
         blocks=CHOSEN,
     message:
         "Evaluate the masked language model under predicted blocks"
     shell:
-        "replicate evaluate-blocks --config {CONFIGURATION} > {log} 2>&1"
+        "replicate evaluate-blocks --config {params.config} > {log} 2>&1"
 
 
 # Taking all cores keeps other jobs from disturbing the timings.
@@ -84,10 +86,11 @@ rule time_blocks:
         **needs("time_blocks"),
     params:
         code=function_hash("time-blocks"),
+        config=CONFIGURATION,
         settings=picked(RUN.masked_lm, "evaluation"),
         blocks=CHOSEN | picked(BLOCKS, "repeats"),
         seed=SEEDS[0],
     message:
         "Time attention over predicted blocks"
     shell:
-        "replicate time-blocks --config {CONFIGURATION} > {log} 2>&1"
+        "replicate time-blocks --config {params.config} > {log} 2>&1"

@@ -29,11 +29,12 @@ rule pictures:
         **needs("pictures"),
     params:
         code=function_hash("pictures"),
+        config=CONFIGURATION,
         settings=picked(CAPTIONING, "source"),
     message:
         "Prepare pictures with captions"
     shell:
-        "replicate pictures --config {CONFIGURATION} > {log} 2>&1"
+        "replicate pictures --config {params.config} > {log} 2>&1"
 
 
 rule train_captioner:
@@ -52,13 +53,14 @@ rule train_captioner:
         **needs("train_captioner"),
     params:
         code=function_hash("train-captioner"),
+        config=CONFIGURATION,
         settings=lambda wildcards: MODELS[
             f"captioning/models/{wildcards.captioner}/seed{wildcards.seed}"
         ].run,
     message:
         "Train the captioner {wildcards.captioner}, seed {wildcards.seed}"
     shell:
-        "replicate train-captioner --model {wildcards.captioner} --seed {wildcards.seed} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate train-captioner --model {wildcards.captioner} --seed {wildcards.seed} --config {params.config} > {log} 2>&1"
 
 
 # One process measures all models, because each takes only seconds.
@@ -89,8 +91,9 @@ rule measure_captioners:
         **needs("measure_captioners"),
     params:
         code=function_hash("measure-captioners"),
+        config=CONFIGURATION,
         settings=picked(CAPTIONING, "decoding", "shown"),
     message:
         "Caption the test images with every model"
     shell:
-        "replicate measure-captioners --config {CONFIGURATION} > {log} 2>&1"
+        "replicate measure-captioners --config {params.config} > {log} 2>&1"

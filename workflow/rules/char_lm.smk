@@ -29,11 +29,12 @@ rule characters:
         **needs("characters"),
     params:
         code=function_hash("characters"),
+        config=CONFIGURATION,
         settings=lambda wildcards: symbols(wildcards).corpora[wildcards.corpus].given(),
     message:
         "Prepare the text {wildcards.corpus}"
     shell:
-        "replicate characters {wildcards.lm}/{wildcards.corpus} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate characters {wildcards.lm}/{wildcards.corpus} --config {params.config} > {log} 2>&1"
 
 
 rule train_characters:
@@ -51,6 +52,7 @@ rule train_characters:
         **needs("train_characters"),
     params:
         code=function_hash("train-characters"),
+        config=CONFIGURATION,
         settings=lambda wildcards: MODELS[
             f"{wildcards.lm}/{wildcards.corpus}/models/{wildcards.model}/seed{wildcards.seed}"
         ].run,
@@ -58,7 +60,7 @@ rule train_characters:
         "Train {wildcards.model} on {wildcards.corpus}, seed {wildcards.seed}"
     shell:
         "replicate train-characters {wildcards.lm}/{wildcards.corpus} --model {wildcards.model} --seed {wildcards.seed}"
-        " --config {CONFIGURATION} > {log} 2>&1"
+        " --config {params.config} > {log} 2>&1"
 
 
 for place, (section, files) in SYMBOL_PLACES.items():
@@ -90,11 +92,12 @@ for place, (section, files) in SYMBOL_PLACES.items():
             **needs("measure_characters"),
         params:
             code=function_hash("measure-characters"),
+            config=CONFIGURATION,
             place=place,
         message:
             f"Evaluate the models of {place}"
         shell:
-            "replicate measure-characters {params.place} --config {CONFIGURATION} > {log} 2>&1"
+            "replicate measure-characters {params.place} --config {params.config} > {log} 2>&1"
 
     if not place.startswith("patterns/"):
         continue
@@ -118,12 +121,13 @@ for place, (section, files) in SYMBOL_PLACES.items():
             **needs("attention_parts"),
         params:
             code=function_hash("attention-parts"),
+            config=CONFIGURATION,
             stride=section.models.dense.width,
             place=place,
         message:
             f"Measure where dense heads attend on {place}"
         shell:
-            "replicate attention-parts {params.place} --config {CONFIGURATION} > {log} 2>&1"
+            "replicate attention-parts {params.place} --config {params.config} > {log} 2>&1"
 
     rule:
         name:
@@ -145,12 +149,13 @@ for place, (section, files) in SYMBOL_PLACES.items():
             **needs("time_steps"),
         params:
             code=function_hash("time-steps"),
+            config=CONFIGURATION,
             settings=picked(section, "timed_steps"),
             place=place,
         message:
             f"Time training steps on {place}"
         shell:
-            "replicate time-steps {params.place} --config {CONFIGURATION} > {log} 2>&1"
+            "replicate time-steps {params.place} --config {params.config} > {log} 2>&1"
 
 
 rule character_baselines:
@@ -165,7 +170,8 @@ rule character_baselines:
         **needs("character_baselines"),
     params:
         code=function_hash("character-baselines"),
+        config=CONFIGURATION,
     message:
         "Measure the n-gram baselines of {wildcards.corpus}"
     shell:
-        "replicate character-baselines {wildcards.lm}/{wildcards.corpus} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate character-baselines {wildcards.lm}/{wildcards.corpus} --config {params.config} > {log} 2>&1"

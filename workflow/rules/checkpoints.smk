@@ -24,13 +24,14 @@ for number, ((section, _), names) in enumerate(imported_models().items()):
             **needs("weights"),
         params:
             code=function_hash("weights"),
+            config=CONFIGURATION,
             settings=[model.run for model in models],
             names=names,
             stage=models[0].stage,
         message:
             f"Import models from checkpoints: {section}, {len(names)}"
         shell:
-            "replicate weights {params.names} --config {CONFIGURATION}"
+            "replicate weights {params.names} --config {params.config}"
             ' --code "$(python -m workflow.closure {params.stage})" > {log} 2>&1'
 
     # Attention forms need no rule order: their models with checkpoints get no training rule (forms.smk).

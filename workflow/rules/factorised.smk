@@ -12,7 +12,8 @@ rule factorised:
         **needs("factorised"),
     params:
         code=function_hash("factorised"),
+        config=CONFIGURATION,
     message:
         "Trace information through factorised attention"
     shell:
-        "replicate factorised --config {CONFIGURATION} > {log} 2>&1"
+        "replicate factorised --config {params.config} > {log} 2>&1"

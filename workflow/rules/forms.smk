@@ -25,13 +25,14 @@ rule form_corpus:
         **needs("form_corpus"),
     params:
         code=function_hash("parallel-corpus"),
+        config=CONFIGURATION,
         settings=lambda wildcards: text_settings(form_place(wildcards)),
         words=lambda wildcards: form_place(wildcards).section.words,
     message:
         "Prepare {wildcards.unit} in {wildcards.source} and {wildcards.target}"
     shell:
         "replicate parallel-corpus forms/{wildcards.unit}/{wildcards.source}-{wildcards.target}"
-        " --config {CONFIGURATION} > {log} 2>&1"
+        " --config {params.config} > {log} 2>&1"
 
 
 rule form_binarize:
@@ -46,13 +47,14 @@ rule form_binarize:
         **needs("form_binarize"),
     params:
         code=function_hash("binarize"),
+        config=CONFIGURATION,
         settings=lambda wildcards: picked(
             form_place(wildcards).section, "words", "merges"
         ),
     message:
         "Tokenize {wildcards.unit} in {wildcards.source} and {wildcards.target}"
     shell:
-        "replicate binarize forms/{wildcards.unit}/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate binarize forms/{wildcards.unit}/{wildcards.source}-{wildcards.target} --config {params.config} > {log} 2>&1"
 
 
 # A job may train or measure several models with a folder each, which no wildcard can express, so every job gets a rule.
@@ -84,13 +86,14 @@ for place, text in PARALLEL_PLACES.items():
                 **needs("train_forms"),
             params:
                 code=function_hash("train-forms"),
+                config=CONFIGURATION,
                 settings=[MODELS[f"{place}/{cell.name}"].run for cell in cells],
                 place=place,
                 cells=[f"--cell {cell.name}" for cell in cells],
             message:
                 f"Train translators with attention forms: {unit}, {pair}, models: {len(cells)}"
             shell:
-                "replicate train-forms {params.place} {params.cells} --config {CONFIGURATION} > {log} 2>&1"
+                "replicate train-forms {params.place} {params.cells} --config {params.config} > {log} 2>&1"
 
     for number, cells in cell_jobs(section):
 
@@ -115,6 +118,7 @@ for place, text in PARALLEL_PLACES.items():
                 **needs("measure_forms"),
             params:
                 code=function_hash("measure-forms"),
+                config=CONFIGURATION,
                 settings=picked(section, "words", "beam", "tested"),
                 columns=[cell.columns for cell in cells],
                 place=place,
@@ -122,7 +126,7 @@ for place, text in PARALLEL_PLACES.items():
             message:
                 f"Measure translators with attention forms: {unit}, {pair}, models: {len(cells)}"
             shell:
-                "replicate measure-forms {params.place} {params.cells} --config {CONFIGURATION} > {log} 2>&1"
+                "replicate measure-forms {params.place} {params.cells} --config {params.config} > {log} 2>&1"
 
     cells = cells_with_pronouns(section, pair) if unit == "documents" else []
     if cells:
@@ -142,10 +146,11 @@ for place, text in PARALLEL_PLACES.items():
                 **needs("measure_pronouns"),
             params:
                 code=function_hash("measure-pronouns"),
+                config=CONFIGURATION,
                 settings=text_settings(text) | picked(section, "words"),
                 columns=[cell.columns for cell in cells],
                 place=place,
             message:
                 f"Measure pronoun translation: documents, {pair}, models: {len(cells)}"
             shell:
-                "replicate measure-pronouns {params.place} --config {CONFIGURATION} > {log} 2>&1"
+                "replicate measure-pronouns {params.place} --config {params.config} > {log} 2>&1"

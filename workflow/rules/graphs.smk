@@ -16,11 +16,12 @@ rule project:
         **needs("project"),
     params:
         code=function_hash("project"),
+        config=CONFIGURATION,
         settings=task_settings("projection"),
     message:
         "Train the projections of {wildcards.task}"
     shell:
-        "replicate project {wildcards.task} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate project {wildcards.task} --config {params.config} > {log} 2>&1"
 
 
 rule cluster:
@@ -37,11 +38,12 @@ rule cluster:
         **needs("cluster"),
     params:
         code=function_hash("cluster"),
+        config=CONFIGURATION,
         settings=task_settings("methods", "cluster_points"),
     message:
         "Train the centroids of {wildcards.task}"
     shell:
-        "replicate cluster {wildcards.task} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate cluster {wildcards.task} --config {params.config} > {log} 2>&1"
 
 
 rule sweep:
@@ -58,8 +60,9 @@ rule sweep:
         **needs("sweep"),
     params:
         code=function_hash("sweep"),
+        config=CONFIGURATION,
         settings=task_settings("methods", "windows", "global_tokens"),
     message:
         "Measure recall and sparsity of predicted graphs, {wildcards.task}"
     shell:
-        "replicate sweep {wildcards.task} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate sweep {wildcards.task} --config {params.config} > {log} 2>&1"

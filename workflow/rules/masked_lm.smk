@@ -23,11 +23,12 @@ rule corpus:
         **needs("corpus"),
     params:
         code=function_hash("corpus"),
+        config=CONFIGURATION,
         settings=text_settings(TOKEN_PLACES["masked_lm"]),
     message:
         "Prepare the corpus"
     shell:
-        "replicate corpus masked_lm --config {CONFIGURATION} > {log} 2>&1"
+        "replicate corpus masked_lm --config {params.config} > {log} 2>&1"
 
 
 rule tokenize:
@@ -44,11 +45,12 @@ rule tokenize:
         **needs("tokenize"),
     params:
         code=function_hash("tokenize"),
+        config=CONFIGURATION,
         settings=picked(SECTION, "tokenizer", "length"),
     message:
         "Tokenize the corpus"
     shell:
-        "replicate tokenize masked_lm --config {CONFIGURATION} > {log} 2>&1"
+        "replicate tokenize masked_lm --config {params.config} > {log} 2>&1"
 
 
 rule unseen_corpus:
@@ -62,13 +64,14 @@ rule unseen_corpus:
         **needs("unseen_corpus"),
     params:
         code=function_hash("corpus"),
+        config=CONFIGURATION,
         settings=lambda wildcards: text_settings(
             TOKEN_PLACES[f"masked_lm/unseen/{wildcards.name}"]
         ),
     message:
         "Read the corpus {wildcards.name}"
     shell:
-        "replicate corpus masked_lm/unseen/{wildcards.name} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate corpus masked_lm/unseen/{wildcards.name} --config {params.config} > {log} 2>&1"
 
 
 rule tokenize_unseen:
@@ -84,11 +87,12 @@ rule tokenize_unseen:
         **needs("tokenize_unseen"),
     params:
         code=function_hash("tokenize"),
+        config=CONFIGURATION,
         settings=picked(SECTION, "length"),
     message:
         "Tokenize the corpus {wildcards.name}"
     shell:
-        "replicate tokenize masked_lm/unseen/{wildcards.name} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate tokenize masked_lm/unseen/{wildcards.name} --config {params.config} > {log} 2>&1"
 
 
 rule train_masked_lm:
@@ -107,11 +111,12 @@ rule train_masked_lm:
         **needs("train_masked_lm"),
     params:
         code=function_hash("train-masked-lm"),
+        config=CONFIGURATION,
         settings=MODELS["masked_lm/model"].run,
     message:
         "Train the masked language model"
     shell:
-        "replicate train-masked-lm --processes {resources.gpu} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate train-masked-lm --processes {resources.gpu} --config {params.config} > {log} 2>&1"
 
 
 rule perplexity:
@@ -132,12 +137,13 @@ rule perplexity:
         **needs("perplexity"),
     params:
         code=function_hash("perplexity"),
+        config=CONFIGURATION,
         settings=picked(SECTION, "evaluation"),
         unseen=list(SECTION.unseen),
     message:
         "Measure the perplexity of the masked language model"
     shell:
-        "replicate perplexity --config {CONFIGURATION} > {log} 2>&1"
+        "replicate perplexity --config {params.config} > {log} 2>&1"
 
 
 rule extract:
@@ -159,12 +165,13 @@ rule extract:
         **needs("extract"),
     params:
         code=function_hash("extract"),
+        config=CONFIGURATION,
         settings=picked(SECTION, "graphs"),
         seed=RUN.seed,
     message:
         "Extract attention graphs of the masked language model"
     shell:
-        "replicate extract --config {CONFIGURATION} > {log} 2>&1"
+        "replicate extract --config {params.config} > {log} 2>&1"
 
 
 rule replace:
@@ -185,11 +192,12 @@ rule replace:
         **needs("replace"),
     params:
         code=function_hash("replace"),
+        config=CONFIGURATION,
         settings=picked(SECTION, "replaced", "global_tokens", "evaluation"),
     message:
         "Evaluate the masked language model under predicted graphs"
     shell:
-        "replicate replace --config {CONFIGURATION} > {log} 2>&1"
+        "replicate replace --config {params.config} > {log} 2>&1"
 
 
 rule coreference:
@@ -205,10 +213,11 @@ rule coreference:
         **needs("coreference"),
     params:
         code=function_hash("coreference"),
+        config=CONFIGURATION,
     message:
         "Find heads that attend to coreferent tokens"
     shell:
-        "replicate coreference --config {CONFIGURATION} > {log} 2>&1"
+        "replicate coreference --config {params.config} > {log} 2>&1"
 
 
 rule tags:
@@ -226,8 +235,9 @@ rule tags:
         **needs("tags"),
     params:
         code=function_hash("tags"),
+        config=CONFIGURATION,
         settings=picked(SECTION, "tag_clusters"),
     message:
         "Count parts of speech in clusters"
     shell:
-        "replicate tags --config {CONFIGURATION} > {log} 2>&1"
+        "replicate tags --config {params.config} > {log} 2>&1"

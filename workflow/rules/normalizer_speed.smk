@@ -24,11 +24,12 @@ rule speed_corpus:
         **needs("speed_corpus"),
     params:
         code=function_hash("parallel-corpus"),
+        config=CONFIGURATION,
         settings=text_settings(SPEED_TEXT),
     message:
         "Prepare the sentences for timing normalisers"
     shell:
-        "replicate parallel-corpus normalizer_speed --config {CONFIGURATION} > {log} 2>&1"
+        "replicate parallel-corpus normalizer_speed --config {params.config} > {log} 2>&1"
 
 
 rule speed_binarize:
@@ -44,11 +45,12 @@ rule speed_binarize:
         **needs("speed_binarize"),
     params:
         code=function_hash("binarize"),
+        config=CONFIGURATION,
         settings=picked(SPEED, "words", "merges"),
     message:
         "Tokenize the sentences for timing normalisers"
     shell:
-        "replicate binarize normalizer_speed --config {CONFIGURATION} > {log} 2>&1"
+        "replicate binarize normalizer_speed --config {params.config} > {log} 2>&1"
 
 
 rule train_normalizers:
@@ -63,12 +65,13 @@ rule train_normalizers:
         **needs("train_normalizers"),
     params:
         code=function_hash("train-normalizers"),
+        config=CONFIGURATION,
         settings=picked(SPEED, "architecture", "training", "top_k"),
         seed=RUN.seed,
     message:
         "Train a translator with each normaliser"
     shell:
-        "replicate train-normalizers --config {CONFIGURATION} > {log} 2>&1"
+        "replicate train-normalizers --config {params.config} > {log} 2>&1"
 
 
 rule normalizer_speed:
@@ -89,8 +92,9 @@ rule normalizer_speed:
         **needs("normalizer_speed"),
     params:
         code=function_hash("normalizer-speed"),
+        config=CONFIGURATION,
         settings=picked(SPEED, "words", "repeats", "beam", "batch"),
     message:
         "Time a translator with each normaliser"
     shell:
-        "replicate normalizer-speed --config {CONFIGURATION} > {log} 2>&1"
+        "replicate normalizer-speed --config {params.config} > {log} 2>&1"

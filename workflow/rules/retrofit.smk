@@ -20,11 +20,12 @@ rule retrofit_corpus:
         **needs("retrofit_corpus"),
     params:
         code=function_hash("corpus"),
+        config=CONFIGURATION,
         settings=text_settings(RETROFIT_TEXT),
     message:
         "Prepare the corpus for sparsifying a model"
     shell:
-        "replicate corpus retrofit --config {CONFIGURATION} > {log} 2>&1"
+        "replicate corpus retrofit --config {params.config} > {log} 2>&1"
 
 
 rule retrofit_tokenize:
@@ -42,11 +43,12 @@ rule retrofit_tokenize:
         **needs("retrofit_tokenize"),
     params:
         code=function_hash("tokenize"),
+        config=CONFIGURATION,
         settings=picked(RETROFIT, "length", "model"),
     message:
         "Tokenize the corpus for sparsifying a model"
     shell:
-        "replicate tokenize retrofit --config {CONFIGURATION} > {log} 2>&1"
+        "replicate tokenize retrofit --config {params.config} > {log} 2>&1"
 
 
 rule measure_rules:
@@ -64,11 +66,12 @@ rule measure_rules:
         **needs("measure_rules"),
     params:
         code=function_hash("measure-rules"),
+        config=CONFIGURATION,
         settings=RETROFIT.given(),
     message:
         "Measure selection rules"
     shell:
-        "replicate measure-rules --config {CONFIGURATION} > {log} 2>&1"
+        "replicate measure-rules --config {params.config} > {log} 2>&1"
 
 
 rule sparsify:
@@ -92,9 +95,10 @@ rule sparsify:
         **needs("sparsify"),
     params:
         code=function_hash("sparsify"),
+        config=CONFIGURATION,
         settings=RETROFIT.given(),
         seed=SEEDS[0],
     message:
         "Tune every head to a recall of {wildcards.recall}"
     shell:
-        "replicate sparsify --recall {wildcards.recall} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate sparsify --recall {wildcards.recall} --config {params.config} > {log} 2>&1"

@@ -14,9 +14,10 @@ rule scaling:
         **needs("scaling"),
     params:
         code=function_hash("scaling"),
+        config=CONFIGURATION,
         settings=RUN.scaling.given(),
         seed=RUN.seed,
     message:
         "Time attention by sequence length"
     shell:
-        "replicate scaling --threads {threads} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate scaling --threads {threads} --config {params.config} > {log} 2>&1"

@@ -18,11 +18,12 @@ rule parallel_corpus:
         **needs("parallel_corpus"),
     params:
         code=function_hash("parallel-corpus"),
+        config=CONFIGURATION,
         settings=pair_settings,
     message:
         "Prepare sentences in {wildcards.source} and {wildcards.target}"
     shell:
-        "replicate parallel-corpus translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate parallel-corpus translation/{wildcards.source}-{wildcards.target} --config {params.config} > {log} 2>&1"
 
 
 rule binarize:
@@ -42,11 +43,12 @@ rule binarize:
         **needs("binarize"),
     params:
         code=function_hash("binarize"),
+        config=CONFIGURATION,
         settings=picked(MT, "words", "merges"),
     message:
         "Tokenize sentences in {wildcards.source} and {wildcards.target}"
     shell:
-        "replicate binarize translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate binarize translation/{wildcards.source}-{wildcards.target} --config {params.config} > {log} 2>&1"
 
 
 rule train_translation:
@@ -63,13 +65,14 @@ rule train_translation:
         **needs("train_translation"),
     params:
         code=function_hash("train-translation"),
+        config=CONFIGURATION,
         settings=picked(MT, "architecture", "training"),
         seed=RUN.seed,
     message:
         "Train the translator from {wildcards.source} to {wildcards.target}"
     shell:
         "replicate train-translation --processes {resources.gpu} translation/{wildcards.source}-{wildcards.target}"
-        " --config {CONFIGURATION} > {log} 2>&1"
+        " --config {params.config} > {log} 2>&1"
 
 
 if MT.pretraining:
@@ -87,6 +90,7 @@ if MT.pretraining:
             **needs("parallel_corpus"),
         params:
             code=function_hash("parallel-corpus"),
+            config=CONFIGURATION,
             settings=lambda wildcards: text_settings(
                 PARALLEL_PLACES[
                     f"translation/{wildcards.source}-{wildcards.target}/pretraining"
@@ -96,7 +100,7 @@ if MT.pretraining:
             "Prepare pretraining sentences in {wildcards.source} and {wildcards.target}"
         shell:
             "replicate parallel-corpus translation/{wildcards.source}-{wildcards.target}/pretraining"
-            " --config {CONFIGURATION} > {log} 2>&1"
+            " --config {params.config} > {log} 2>&1"
 
     rule pretraining_binarize:
         input:
@@ -113,12 +117,13 @@ if MT.pretraining:
             **needs("binarize"),
         params:
             code=function_hash("binarize"),
+            config=CONFIGURATION,
             settings=picked(MT, "words", "merges"),
         message:
             "Tokenize pretraining sentences in {wildcards.source} and {wildcards.target}"
         shell:
             "replicate binarize translation/{wildcards.source}-{wildcards.target}/pretraining"
-            " --config {CONFIGURATION} > {log} 2>&1"
+            " --config {params.config} > {log} 2>&1"
 
     rule pretraining_train:
         input:
@@ -133,13 +138,14 @@ if MT.pretraining:
             **needs("train_translation"),
         params:
             code=function_hash("train-translation"),
+            config=CONFIGURATION,
             settings=picked(MT, "architecture", "pretraining"),
             seed=RUN.seed,
         message:
             "Pretrain the translator from {wildcards.source} to {wildcards.target}"
         shell:
             "replicate train-translation --processes {resources.gpu} translation/{wildcards.source}-{wildcards.target}/pretraining"
-            " --config {CONFIGURATION} > {log} 2>&1"
+            " --config {params.config} > {log} 2>&1"
 
 
 rule extract_decoder:
@@ -161,12 +167,13 @@ rule extract_decoder:
         **needs("extract_decoder"),
     params:
         code=function_hash("extract-decoder"),
+        config=CONFIGURATION,
         settings=picked(MT, "graphs"),
         seed=RUN.seed,
     message:
         "Extract the decoder's attention graphs, {wildcards.source} to {wildcards.target}"
     shell:
-        "replicate extract-decoder translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate extract-decoder translation/{wildcards.source}-{wildcards.target} --config {params.config} > {log} 2>&1"
 
 
 rule decode:
@@ -187,11 +194,12 @@ rule decode:
         **needs("decode"),
     params:
         code=function_hash("decode"),
+        config=CONFIGURATION,
         settings=picked(MT, "replaced", "global_tokens", "words", "decoding"),
     message:
         "Translate from {wildcards.source} to {wildcards.target} under predicted graphs"
     shell:
-        "replicate decode translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate decode translation/{wildcards.source}-{wildcards.target} --config {params.config} > {log} 2>&1"
 
 
 rule bleu:
@@ -209,9 +217,10 @@ rule bleu:
         **needs("bleu"),
     params:
         code=function_hash("bleu"),
+        config=CONFIGURATION,
         settings=picked(MT, "words"),
         beam=MT.decoding.beam,
     message:
         "Measure the BLEU of the translator from {wildcards.source} to {wildcards.target}"
     shell:
-        "replicate bleu translation/{wildcards.source}-{wildcards.target} --config {CONFIGURATION} > {log} 2>&1"
+        "replicate bleu translation/{wildcards.source}-{wildcards.target} --config {params.config} > {log} 2>&1"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from changes import PROFILES, changed, problems
 
+from replication.books import BOOKS
 from replication.config import load
-from replication.corpora.books import BOOKS
 from replication.files.paths import ROOT
 from sparselib.huggingface.guarantee import sequences_needed
 

@@ -5,9 +5,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
 
+from replication.books import BOOKS, books_of
 from replication.char_lm.corpus import read_corpus
 from replication.corpora.bible import read_chapters
-from replication.corpora.books import BOOKS, books_of
 from replication.corpora.sources import read_splits
 from replication.files import packages
 from replication.files.paths import ROOT
