@@ -13,7 +13,7 @@ KEPT = {
 rule archive:
     input:
         **job("archive"),
-        files=sorted(KEPT - {params.config}),
+        files=sorted(KEPT - {CONFIGURATION}),
     output:
         f"{RESULTS}.zip",
     log:
@@ -22,7 +22,6 @@ rule archive:
         **needs("archive"),
     params:
         code=function_hash("archive"),
-        config=CONFIGURATION,
         results=RESULTS,
         files=[f"--file {path}" for path in sorted(KEPT)],
     message:
