@@ -18,11 +18,21 @@ HELD_OUT = "held-out"
 Schedule = Literal["linear", "cosine", "constant", "constant_with_warmup"]
 
 
+def _installed(name: str) -> Iterator[Problem]:
+    try:
+        located(name)
+    except FileNotFoundError as error:
+        yield (), f"must have its package: {error}"
+
+
+Pretrained = Annotated[str, checked(_installed, files=True)]
+
+
 class Tokenizer(Section):
     """A byte-level BPE that is learned here, or a pretrained tokenizer: one of both keys."""
 
     vocab_size: t.Maybe[t.whole(300)] = Field(None, description="Vocabulary size of the BPE.")
-    pretrained: t.Maybe[str] = Field(None, description="A hub name or a folder.")
+    pretrained: t.Maybe[Pretrained] = Field(None, description="A hub name or a folder.")
 
     def problems(self) -> Iterator[Problem]:
         if (self.vocab_size is None) == (self.pretrained is None):
@@ -32,7 +42,9 @@ class Tokenizer(Section):
 class PretrainedModel(Section):
     """A pretrained model to fine-tune. A missing vocabulary head starts from random weights."""
 
-    pretrained: str = Field(description="A hub name, a folder, or `package:NAME/FOLDER` in an installed package.")
+    pretrained: Pretrained = Field(
+        description="A hub name, a folder, or `package:NAME/FOLDER` in an installed package."
+    )
     adapter_rank: t.Maybe[t.Count] = Field(
         None, description="Rank of low-rank adapters to train in place of the layers' weights."
     )

