@@ -38,7 +38,7 @@ KERNELS = {
 }
 #: The purpose of each of a kernel's loops, in program order, and the matrix products per step.
 LOOPS = {
-    ("_forward", True): (("bound", 1), ("refine", 1), ("weigh", 2)),
+    ("_forward", True): (("estimate", 1), ("refine", 1), ("weigh", 2)),
     ("_forward", False): (("weigh", 2),),
     ("_gradient_of_queries", True): (("dq", 4),),
     ("_gradient_of_queries", False): (("dq", 3),),
@@ -85,13 +85,13 @@ def main() -> None:
             print(json.dumps(row))
         return
     print(f"triton {version('triton')}, sm_90; clocks of one multiprocessor per 1000 query-key pairs\n")
-    print("dimension  alpha  block  loop     registers  spilled  instructions / pair  clocks: issue  products")
+    print("dimension  alpha  block  loop      registers  spilled  instructions / pair  clocks: issue  products")
     for dtype, dimension, alpha, causal, block in SETTINGS:
         for row in compiled(dtype, dimension, alpha, causal, block):
             for loop in row["loops"]:
                 numbers = f"{row['registers']:9}  {row['spilled_bytes']:7}  {loop['instructions']:19.1f}"
                 clocks = f"{loop['issue_clocks']:13.0f}  {loop['product_clocks']:8.0f}"
-                print(f"{dimension:9}  {alpha:5}  {block:5}  {loop['name']:7}  {numbers}  {clocks}", flush=True)
+                print(f"{dimension:9}  {alpha:5}  {block:5}  {loop['name']:8}  {numbers}  {clocks}", flush=True)
 
 
 def compiled(dtype: str, dimension: int, alpha: float, causal: bool, block: int) -> list[dict]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .lists import BlockLists, broadcast_strides
 from .tile_sizes import padded
-from .triton_entmax import SMALLEST_STEP, SOFTMAX, below_largest, kind_of, refined, tolerance_of, weights
+from .triton_entmax import SMALLEST_STEP, SOFTMAX, below_largest, far, kind_of, refined, tolerance_of, weights
 from .triton_tiles import listed_tile, load_tile, product, upcast
 
 #: Largest number of rows per tile.
@@ -120,22 +120,19 @@ def _thresholds(
     if KIND != SOFTMAX:
         tau = tl.where(sees, below_largest(largest - 1, largest), float("inf"))
         lower = tau
-        last_tau = tau
-        norm = tl.full((), 1.0, tl.float32)
-        slope = norm
         sweep = 0
         unsettled = sees
         while (sweep < SWEEPS) & unsettled:
-            total, below = _sums(scores_ptr, largest_ptr, first, steps, factor, tau, power, KEY_STEP, KIND, STEPS)
+            total, below, support = _sums(
+                scores_ptr, largest_ptr, first, steps, factor, tau, power, KEY_STEP, KIND, STEPS
+            )
             before = tau
-            tau, lower, norm, slope = refined(tau, lower, last_tau, norm, slope, total, below, power, KIND)
+            tau, lower = refined(tau, lower, total, below, support, power, KIND)
             tau = below_largest(tau, largest)
-            last_tau = before
-            # The first step is a plain Newton step, which leaves a larger error, so its tolerance is stricter.
-            allowed = tl.where(sweep == 0, 0.0625, 1.0) * tolerance
-            unsettled = (tl.abs(total - 1) > allowed) & (tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP)
+            moved = tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP
+            unsettled = far(total, below, support, tolerance, KIND) & moved
             sweep += 1
-    total, below = _sums(scores_ptr, largest_ptr, first, steps, factor, tau, power, KEY_STEP, KIND, STEPS)
+    total, _below, _support = _sums(scores_ptr, largest_ptr, first, steps, factor, tau, power, KEY_STEP, KIND, STEPS)
     tl.store(tau_ptr + tl.program_id(0), tau)
     tl.store(share_ptr + tl.program_id(0), tl.where(total == 0, 0.0, 1 / total))
 
@@ -145,9 +142,10 @@ def _sums(
     scores_ptr, largest_ptr, first, steps, factor, tau, power,
     KEY_STEP: tl.constexpr, KIND: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
-    """Return the sums of p and w of a row at `tau`, without reading steps that have no weight."""
+    """Return the sums of p and w of a row at `tau` and the keys above it, without reading steps that have no weight."""
     totals = tl.zeros([STEPS, KEY_STEP], tl.float32)
     belows = tl.zeros([STEPS, KEY_STEP], tl.float32)
+    supports = tl.zeros([STEPS, KEY_STEP], tl.float32)
     for start in range(0, steps, STEPS):
         step = start + tl.arange(0, STEPS)
         top = tl.load(largest_ptr + first + step, mask=step < steps, other=float("-inf"))
@@ -157,7 +155,8 @@ def _sums(
         p, w = weights(x, factor, tau, None, power, KIND)
         totals += p
         belows += w
-    return tl.sum(tl.sum(totals, 1), 0), tl.sum(tl.sum(belows, 1), 0)
+        supports += tl.where(w > 0, 1.0, 0.0)
+    return tl.sum(tl.sum(totals, 1), 0), tl.sum(tl.sum(belows, 1), 0), tl.sum(tl.sum(supports, 1), 0)
 
 
 @triton.jit

@@ -20,10 +20,14 @@ SQUARES = tl.constexpr(1)
 SPARSEMAX = tl.constexpr(2)
 GENERAL = tl.constexpr(3)
 
-#: Tolerated error of the sum of weights before the last step. Half precision rounds away the error that this step leaves.
-HALF_TOLERANCE = {SQUARES.value: 0.2, SPARSEMAX.value: 0.02, GENERAL.value: 0.05}
+#: Tolerated error of the sum of weights before the last step, which leaves an error below the rounding of weights. For
+#: alpha = 1.5, the step's error is of third order, and the tolerance depends on the dtype.
+HALF_TOLERANCE = {SPARSEMAX.value: 0.00125, GENERAL.value: 0.003}
+SQUARES_TOLERANCE = {torch.bfloat16: 0.35, torch.float16: 0.1}
 #: The same for float32 and for certificates, where only rounding errors may remain.
 SINGLE_TOLERANCE = 2.0**-20
+#: The power of the sum of weights that is closest to linear in tau, times a. It fits tails between exponential and bounded.
+GROWTH = tl.constexpr(0.4)
 #: The search ends when a step is below this fraction of the threshold, because it is only rounding.
 SMALLEST_STEP = tl.constexpr(2.0**-22)
 
@@ -50,7 +54,9 @@ def tolerance_of(kind: int, dtype: torch.dtype) -> float:
     float
         Largest distance of the sum from 1.
     """
-    return SINGLE_TOLERANCE if dtype == torch.float32 else HALF_TOLERANCE.get(kind, 0.0)
+    if dtype == torch.float32:
+        return SINGLE_TOLERANCE
+    return SQUARES_TOLERANCE[dtype] if kind == SQUARES.value else HALF_TOLERANCE.get(kind, 0.0)
 
 
 def kind_of(alpha: float) -> int:
@@ -146,43 +152,54 @@ def below_power(norm, power, KIND: tl.constexpr):
 
 
 @triton.jit
-def online_step(tau, norm, slope, largest, x, factor, power, KIND: tl.constexpr):
-    """Update a lower bound on the threshold with one more tile of products.
+def online_step(tau, level, slope, largest, x, factor, power, KIND: tl.constexpr):
+    """Update an estimate of the threshold with one more tile of products.
 
-    The state includes a line below the norm of all keys so far: ``norm - slope * d`` is at most the norm of these keys at ``tau
-    + d``, for every d >= 0. The a-norm of this line and of the tile's norm is convex in d and below the norm of all keys, and
-    so is its tangent, which is the new line. Where the line is above 1, so is the norm. The point where the line reaches 1 is
-    therefore still below the threshold.
+    With ``g = GROWTH / a``, `level` is ``total ** g`` at `tau`, for the sum of weights of all keys so far, and `slope` is its
+    slope (positive). The level is taken to be linear in tau, which fits the tails of scores. The norm, with ``g = 1 / a``,
+    would give a lower bound on the threshold, but several times as far from it.
     """
     largest = maximum(largest, tl.max(x, 1) * factor)
-    raised = maximum(tau, below_largest(largest - 1, largest))  # The norm at the largest score - 1 is at least 1.
-    norm = maximum(norm - slope * (raised - tau), 0.0)
+    raised = maximum(tau, below_largest(largest - 1, largest))  # The sum at the largest score - 1 is at least 1.
+    g = GROWTH / power
+    level = maximum(level - slope * (raised - tau), 0.0)
+    if KIND == SQUARES:
+        remaining = level * level
+        remaining = remaining * remaining
+    else:
+        remaining = tl.exp2(tl.log2(level) * (1 / g - 1))
     p, w = powers(maximum(tl.fma(x, factor, -raised[:, None]), 0.0), power, KIND)  # not clamped, to detect NaN
-    seen = below_power(norm, power, KIND)
-    total = tl.sum(p, 1) + norm * seen
-    below = tl.sum(w, 1) + slope * seen
-    norm = root(total, power, KIND)
-    slope = tl.where(total == 0, 0.0, below / below_power(norm, power, KIND))
-    return tl.where(norm <= 1, raised, raised + (norm - 1) / slope), tl.where(norm <= 1, norm, 1.0), slope, largest
+    total = tl.sum(p, 1) + level * remaining
+    fall = power * tl.sum(w, 1) + slope * remaining / g
+    level = tl.exp2(g * tl.log2(total))
+    slope = tl.where(total == 0, 0.0, g * fall * level / total)
+    return tl.where(level <= 1, raised, raised + (level - 1) / slope), tl.where(level <= 1, level, 1.0), slope, largest
 
 
 @triton.jit
-def refined(tau, lower, last_tau, last_norm, last_slope, total, below, power, KIND: tl.constexpr):
-    """Return the next threshold, a lower bound on it, and the norm and slope (positive) at `tau`.
+def refined(tau, lower, total, below, support, power, KIND: tl.constexpr):
+    """Return the next threshold, and a lower bound on it.
 
-    `total` and `below` are the sums of p and w of all keys at `tau`. Newton's step ends below the threshold from either side.
-    Once two sweeps are close, the Hermite cubic of tau as a function of the norm, through both thresholds with their slopes,
-    estimates the missing part. The missing part is never larger than another such step.
+    `total` and `below` are the sums of p and w of all keys at `tau`, and `support` is the number of keys above it. Newton's
+    step on the norm ends below the threshold from either side. For alpha = 1.5, where `support` gives the norm's curvature, it
+    is extended to Halley's step, whose error is of third order.
     """
     norm = root(total, power, KIND)
-    slope = below / below_power(norm, power, KIND)
-    step = tl.where(total == 0, lower - tau, (norm - 1) / slope)
+    step = tl.where(total == 0, lower - tau, (norm - 1) * below_power(norm, power, KIND) / below)
     lower = tl.where(tau + step > lower, tau + step, lower)
-    apart = last_norm - norm
-    chord = (last_tau - tau) / apart
-    second = (chord + 1 / slope) / apart
-    third = ((-1 / last_slope - chord) / apart - second) / apart
-    missing = (1 - norm) * (1 - norm) * (second + third * (1 - last_norm))
-    missing = tl.minimum(tl.maximum(missing, 0.0), tl.abs(step))
-    step += tl.where(2 * tl.abs(norm - 1) < tl.abs(apart), missing, 0.0)
-    return tl.where(tau + step < lower, lower, tau + step), lower, norm, slope
+    if KIND == SQUARES:
+        curvature = tl.where(total == 0, 0.0, support * norm / (below * below) - 1 / norm)
+        step /= tl.maximum(1 - 0.5 * (norm - 1) * curvature, 0.25)
+    return tl.where(tau + step < lower, lower, tau + step), lower
+
+
+@triton.jit
+def far(total, below, support, tolerance, KIND: tl.constexpr):
+    """Return whether the sum at a threshold is too far from 1 for the step from there to be the last one; False for NaN.
+
+    If many keys lie just above the threshold and a few far above it, the sum is close to 1 although the small weights still
+    change by much, so the tolerance is stricter.
+    """
+    if KIND == SQUARES:
+        tolerance = tl.where(total * support > 3 * below * below, tolerance / 16, tolerance)
+    return tl.abs(total - 1) > tolerance

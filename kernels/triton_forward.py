@@ -1,8 +1,7 @@
 """Forward pass of block-sparse entmax attention in Triton.
 
 Each program processes a tile of queries and sweeps over its visited keys several times without storing scores. The first sweep
-computes a close lower bound on the thresholds. About two sweeps refine them, and one sums the weighted values. Softmax takes
-one sweep in total.
+estimates the thresholds. Usually one sweep refines them, and one sums the weighted values. Softmax takes one sweep in total.
 """
 
 import torch
@@ -19,6 +18,7 @@ from .triton_entmax import (
     SOFTMAX,
     SQUARES,
     below_largest,
+    far,
     folded,
     kind_of,
     maximum,
@@ -29,7 +29,7 @@ from .triton_entmax import (
 )
 from .triton_tiles import listed_tile, load_tile, product, store_tile, upcast, without_hidden
 
-#: Largest number of sweeps that refine a threshold; two are usual in half precision and four in single precision.
+#: Largest number of sweeps that refine a threshold; one is usual in half precision and three in single precision.
 MOST_SWEEPS = 12
 
 
@@ -113,7 +113,7 @@ def _forward(
         tau = tl.where(sees & (total != 0), tau, float("inf"))
     else:
         tau = tl.full([ROW_TILE], LOWEST, tl.float32)
-        norm = tl.zeros([ROW_TILE], tl.float32)
+        level = tl.zeros([ROW_TILE], tl.float32)
         slope = tl.zeros([ROW_TILE], tl.float32)
         largest = tl.full([ROW_TILE], LOWEST, tl.float32)
         for step in range(0, steps):
@@ -121,19 +121,17 @@ def _forward(
                 q, k_base, list_ptr, step, count, seen, hidden, key_limit, k_sn, k_sd,
                 D, TILE_D, K_BLOCK, KEY_STEP, EVEN, MASKED, UPCAST,
             )  # fmt: skip
-            tau, norm, slope, largest = online_step(tau, norm, slope, largest, x, factor, power, KIND)
+            tau, level, slope, largest = online_step(tau, level, slope, largest, x, factor, power, KIND)
 
         sees = sees & (tau != LOWEST)
         tau = below_largest(tau, largest)
-        lower = tau
-        last_tau = tau
-        norm = tl.full([ROW_TILE], 1.0, tl.float32)
-        slope = norm
+        lower = below_largest(largest - 1, largest)
         sweep = 0
         unsettled = tl.max(sees.to(tl.int32), 0)
         while (sweep < SWEEPS) & (unsettled > 0):
             totals = tl.zeros([ROW_TILE, 8], tl.float32)
             belows = tl.zeros([ROW_TILE, 8], tl.float32)
+            supports = tl.zeros([ROW_TILE, 8], tl.float32)
             for step in range(0, steps):
                 x, start, local = _products(
                     q, k_base, list_ptr, step, count, seen, hidden, key_limit, k_sn, k_sd,
@@ -142,15 +140,16 @@ def _forward(
                 p, w = weights(x, factor, tau[:, None], None, power, KIND)
                 totals += folded(p, ROW_TILE, KEY_STEP)
                 belows += folded(w, ROW_TILE, KEY_STEP)
+                if KIND == SQUARES:
+                    supports += folded(tl.where(w > 0, 1.0, 0.0), ROW_TILE, KEY_STEP)
             before = tau
             total = tl.sum(totals, 1)
-            tau, lower, norm, slope = refined(tau, lower, last_tau, norm, slope, total, tl.sum(belows, 1), power, KIND)
+            below = tl.sum(belows, 1)
+            support = tl.sum(supports, 1)
+            tau, lower = refined(tau, lower, total, below, support, power, KIND)
             tau = below_largest(tau, largest)
-            last_tau = before
-            # The first step is a plain Newton step, which leaves a larger error, so its tolerance is stricter.
-            allowed = tl.where(sweep == 0, 0.0625, 1.0) * tolerance
-            moved = (tl.abs(total - 1) > allowed) & (tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP)
-            unsettled = tl.max((moved & sees).to(tl.int32), 0)
+            moved = tl.abs(tau - before) > tl.abs(before) * SMALLEST_STEP
+            unsettled = tl.max((far(total, below, support, tolerance, KIND) & moved & sees).to(tl.int32), 0)
             sweep += 1
 
         tau = tl.where(sees, tau, float("inf"))
