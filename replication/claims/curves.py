@@ -11,7 +11,7 @@ from replication.claims.band import Band
 from replication.claims.finding import UNKNOWN, Effect, Finding
 from replication.claims.scores import CONFIDENCE, Units, effect, known_mean, population
 from replication.claims.scores import interval as interval_of
-from replication.claims.settings import described, sparser
+from replication.claims.settings import described, saturated, sparser
 
 #: Sparsities at which fronts are compared.
 GRID = np.linspace(0, 1, 401)
@@ -37,12 +37,15 @@ class Curves:
         Units of the R resamples.
     settings : dict
         By method, the measured settings: ``{"top_k": [1, 2]}``.
+    saturated : set of str
+        Methods that no setting makes sparser.
     """
 
     fronts: dict[str, np.ndarray]
     gold: float
     units: Units | None = None
     settings: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    saturated: frozenset[str] = frozenset()
 
     def difference(self, one: str, other: str, band: Band | None) -> tuple[np.ndarray, np.ndarray]:
         """Return ``one`` minus ``other``, ``[1 + R, seeds, points]``, and the sparsities that both reach with every seed."""
@@ -51,6 +54,12 @@ class Curves:
         if band is not None:
             kept &= band.contains(GRID, self.gold)
         return apart[..., kept], GRID[kept]
+
+    def difference_at_end(self, one: str, other: str, band: Band) -> tuple[np.ndarray, np.ndarray]:
+        """Return the difference over the sparsest range that both reach, as wide as the band below the gold sparsity."""
+        apart, shared = self.difference(one, other, None)
+        kept = shared >= shared.max(initial=0.0) - band.below - 1e-9
+        return apart[..., kept], shared[kept]
 
     def reach(self, method: str) -> float:
         """Return the highest sparsity that the method reaches with every seed."""
@@ -79,7 +88,7 @@ def curves(points: pd.DataFrame, scores: np.ndarray, gold: float, units: Units |
             for _, group in rows.groupby("seed")
         ]
         fronts[method] = np.stack(of_seeds, axis=1)
-    return Curves(fronts, gold, units, described(points))
+    return Curves(fronts, gold, units, described(points), frozenset(saturated(points)))
 
 
 def front(sparsity: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -187,14 +196,17 @@ def _against(
     for method, rival in product((m for m in methods if m in known), (r for r in rivals if r in known)):
         what = f"{method} - {rival}"
         apart, sparsities = compared.difference(method, rival, band)
+        if band is not None and not compares(sparsities) and compared.saturated & {method, rival}:
+            apart, sparsities = compared.difference_at_end(method, rival, band)
+            what += f", as sparse as {' and '.join(sorted(compared.saturated & {method, rival}))} gets"
         if compares(sparsities):
             found.effects.append(measure(what, apart, sparsities, compared.units))
         else:
             found.missing.append(_out_of_reach(compared, method, rival, band))
         apart, sparsities = compared.difference(method, rival, None)
         if band is not None and compares(sparsities):
-            over_all = everywhere(what, apart, sparsities, compared.units)
-            found.notes.append(f"{what} over {over_all.where}: {in_words(over_all)}")
+            over_all = everywhere(f"{method} - {rival}", apart, sparsities, compared.units)
+            found.notes.append(f"{over_all.what} over {over_all.where}: {in_words(over_all)}")
     used = {name: compared.settings[name] for name in [*methods, *rivals] if name in compared.settings}
     if words := variants(used):
         found.notes.append(words)

@@ -16,6 +16,9 @@ DIRECTIONS = {
     "random_keys": ("below", 0.0),
 }
 
+#: Gain of sparsity below which a doubled number of buckets, bins or clusters counts as no gain.
+SATURATED = 0.005
+
 
 def of_points(points: pd.DataFrame) -> pd.DataFrame:
     """Return the settings of points as columns, with the same index; NaN if a method lacks the argument."""
@@ -52,6 +55,25 @@ def described(points: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
         method: {name: sorted(set(rows[name].dropna())) for name in rows if rows[name].notna().any()}
         for method, rows in settings.groupby(points["method"], sort=False)
     }
+
+
+def saturated(points: pd.DataFrame) -> set[str]:
+    """Return the methods whose graphs get no sparser with more buckets, bins or clusters.
+
+    These are the methods whose last step in the grid at least doubles the number, and adds less than :data:`SATURATED` to the
+    sparsity of the sparsest variant with the smallest window.
+    """
+    narrow = points[points["window"] == points["window"].min()] if "window" in points else points
+    settings = of_points(narrow)
+    found = set()
+    for argument in {"buckets", "bins", "clusters"} & set(settings):
+        known = narrow.assign(value=pd.to_numeric(settings[argument])).dropna(subset="value")
+        for method, rows in known.groupby("method"):
+            sparsest = rows.groupby(["value", "seed"])["sparsity"].max().groupby("value").mean()
+            values = sparsest.index
+            if len(values) > 1 and values[-1] >= 2 * values[-2] and sparsest.iloc[-1] - sparsest.iloc[-2] < SATURATED:
+                found.add(method)
+    return found
 
 
 def sparser(settings: dict[str, list[float]]) -> str:

@@ -115,6 +115,27 @@ def test_a_grid_that_ends_before_the_band_is_named_with_the_settings_that_would_
     assert finding.notes[0].startswith("a - b over sparsity 0.100-0.413")
 
 
+@pytest.mark.parametrize(("last", "compared_at"), [(0.502, "sparsity 0.100-0.500"), (0.6, None)])
+def test_a_method_that_cannot_get_sparser_is_compared_where_it_ends(last, compared_at):
+    """b's graph with 32 buckets has a sparsity of 0.5, and with 64 one of `last`; the band begins at 0.75."""
+    rows = [(seed, "a", "", 0, s, score) for seed in (0, 1) for s, score in ((0.0, 1.0), (0.9, 0.5))]
+    rows += [
+        (seed, "b", f"buckets={buckets}, rounds=1", window, sparsity, 1 - sparsity)
+        for seed in (0, 1)
+        for buckets, window, sparsity in ((32, 0, 0.5), (64, 0, last), (64, 99, 0.1))
+    ]
+    table = pd.DataFrame(rows, columns=["seed", "method", "setting", "window", "sparsity", "score"])
+    compared = curves(table, table["score"].to_numpy()[None], gold=1.15)
+    finding = leads(compared, ["a"], ["b"], BAND)
+    if compared_at is None:
+        assert finding.effects == []
+        assert len(finding.missing) == 1
+    else:
+        (effect,) = finding.effects
+        assert effect.where == compared_at
+        assert effect.what == "a - b, as sparse as b gets"
+
+
 def test_methods_without_a_point_or_with_one_alone_are_missing():
     finding = leads(made({"a": [(0.5, 1.0), (0.9, 0.5)], "b": [(0.601, 1.0)]}), ["a"], ["b", "c"], BAND)
     assert finding.effects == []
