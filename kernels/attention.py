@@ -16,6 +16,7 @@ from .checks import (
     check_same_device,
     check_tensors,
     first_not_finite,
+    scaled,
 )
 from .operator import attend
 
@@ -27,7 +28,7 @@ def block_sparse_entmax_attention(
     block_mask: BlockMask | None = None,
     *,
     alpha: float = 1.5,
-    scale: float | None = None,
+    scale: float | Tensor | None = None,
     causal: bool = False,
     lengths: Tensor | None = None,
     backend: str | None = None,
@@ -47,8 +48,8 @@ def block_sparse_entmax_attention(
         Blocks to visit. By default, all blocks are visited.
     alpha : float
         From 1 (softmax) to 2 (sparsemax).
-    scale : float, optional
-        Factor on ``q @ k.T``; ``1 / sqrt(D)`` by default.
+    scale : float or Tensor, optional
+        Factor on ``q @ k.T``; ``1 / sqrt(D)`` by default. A tensor has one number or one for each head, and gets a gradient.
     causal : bool
         Whether each query attends only to its own and earlier keys. Requires Q = K.
     lengths : int Tensor ``[B]``, optional
@@ -65,8 +66,9 @@ def block_sparse_entmax_attention(
         attention.
     check : bool, optional
         Whether to check the numbers in `q`, `k`, `v` and `lengths`. By default True on a CPU and False on a GPU, where each
-        check would wait for the device. Without checks, NaN entries give NaN in the rows that they touch, as in PyTorch's own
-        attention, and lengths are clamped to 0 to n. Under ``torch.compile``, numbers are never checked.
+        check would wait for the device. Without checks, NaN entries give NaN in the rows that attend to their block, as in
+        PyTorch's own attention, those beyond `lengths` do nothing, and lengths are clamped to 0 to n. Under ``torch.compile``,
+        numbers are never checked.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def block_sparse_entmax_attention(
     ------
     ValueError
         If shapes, dtypes or devices do not match, or `block_mask` has other lengths than `q` and `k`.
-        If `alpha` is outside 1 to 2, or a head dimension is above 256.
+        If `alpha` is outside 1 to 2 or a tensor with a gradient or several numbers, or a head dimension is above 256.
         If `backend` is unknown, or does not support the dtype or device.
         If a score overflows (gather only; Triton returns NaN in that row), or `exact` is True and scores are too large to
         certify.
@@ -113,10 +115,14 @@ def block_sparse_entmax_attention(
             f"got {q.shape[2]} queries and {k.shape[2]} keys"
         )
     check_lengths(lengths, q)
-    check_factors(alpha, scale)
+    check_factors(alpha, scale, q.shape[1])
     check_backend(backend, q)
+    if isinstance(scale, Tensor):
+        q, scale = scaled(q, scale), 1.0
     if not torch.compiler.is_compiling() and (q.device.type == "cpu" if check is None else check):
         _check_numbers(q, k, v, lengths)
+    elif lengths is not None:
+        q, k, v = (_without_padding(x, lengths) for x in (q, k, v))
     rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
     run = partial(attend, backend=backend, precise=certify or exact)
     if exact:
@@ -145,6 +151,11 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> Non
                 f"got {block_mask.shape}"
             )
     check_same_device("block_mask", block_mask.device, q)
+
+
+def _without_padding(x: Tensor, lengths: Tensor) -> Tensor:
+    """Set the padding of ``x [B, H, n, D]`` to 0, because 0 times a hidden NaN is NaN."""
+    return x.masked_fill((torch.arange(x.shape[2], device=x.device) >= lengths[:, None])[:, None, :, None], 0.0)
 
 
 def _check_numbers(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -> None:

@@ -170,19 +170,21 @@ class BlockMask:
         visited = sum(int(counts.sum()) for counts, _ in self.lists())
         return visited / max(1, self.kv_num_blocks.numel() * self.blocks[1])
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self, device: torch.device | str | torch.dtype) -> Self:
         """Return the mask on another device.
 
         Parameters
         ----------
-        device : torch.device or str
-            Target device.
+        device : torch.device, str or torch.dtype
+            Target device. A dtype changes nothing, as a module's ``to`` leaves integers alone.
 
         Returns
         -------
         BlockMask
             The same blocks, with tensors on `device`.
         """
+        if isinstance(device, torch.dtype):
+            return self
         values = (getattr(self, field.name) for field in fields(self))
         return self.unchecked(*(x.to(device) if isinstance(x, Tensor) else x for x in values))
 

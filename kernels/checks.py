@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -56,10 +57,10 @@ def pair(name: str, value: int | Sequence[int]) -> tuple[int, int]:
     ValueError
         If `value` is neither an integer nor two, or is below 1.
     """
-    both = (value, value) if isinstance(value, int) else tuple(value)
-    if len(both) != 2 or not all(isinstance(x, int) and x >= 1 for x in both):
+    both = (value, value) if isinstance(value, Integral) else tuple(value)
+    if len(both) != 2 or not all(isinstance(x, Integral) and x >= 1 for x in both):
         raise ValueError(f"`{name}` must be a positive integer or two of them (queries, keys), got {value}")
-    return both
+    return int(both[0]), int(both[1])
 
 
 def autocast(*tensors: Tensor) -> list[Tensor]:
@@ -144,25 +145,56 @@ def check_same_device(name: str, device: torch.device, q: Tensor) -> None:
         raise ValueError(f"`{name}` must be on the device of `q` ({q.device}), got {device}; move it with `.to()`")
 
 
-def check_factors(alpha: float, scale: float | None) -> None:
+def check_factors(alpha: float, scale: float | Tensor | None, heads: int) -> None:
     """Check alpha and the scale of the scores.
 
     Parameters
     ----------
     alpha : float
         From 1 to 2.
-    scale : float, optional
-        Any finite number.
+    scale : float or Tensor, optional
+        Any finite number, or a tensor with one number or one for each head. Numbers in a tensor are not checked.
+    heads : int
+        Heads of the queries.
 
     Raises
     ------
     ValueError
-        If `alpha` is outside 1 to 2, or `scale` is not finite.
+        If `alpha` is outside 1 to 2 or a tensor that the kernels would treat as a constant, or `scale` is not finite or has
+        another shape.
     """
+    if isinstance(alpha, Tensor) and (alpha.requires_grad or alpha.numel() != 1):
+        raise ValueError(
+            f"`alpha` must be one number without a gradient, got a tensor of shape {tuple(alpha.shape)} with requires_grad="
+            f"{alpha.requires_grad}; detach it, or use dense attention with the normaliser sparselib.entmax"
+        )
     if not 1 <= alpha <= 2:
         raise ValueError(f"`alpha` must be from 1 (softmax) to 2 (sparsemax), got {alpha}")
-    if scale is not None and not abs(scale) < float("inf"):
+    if isinstance(scale, Tensor):
+        if scale.shape not in ((), (1,), (heads,)):
+            raise ValueError(
+                f"`scale` must be a number, or a tensor of shape () or ({heads},), the heads of `q`, got {tuple(scale.shape)}"
+            )
+    elif scale is not None and not abs(scale) < float("inf"):
         raise ValueError(f"`scale` must be finite, got {scale}")
+
+
+def scaled(q: Tensor, scale: Tensor) -> Tensor:
+    """Multiply the queries by a scale per head, so that the scale has a gradient.
+
+    Parameters
+    ----------
+    q : Tensor ``[B, H, Q, D]``
+        Queries.
+    scale : Tensor ``[]``, ``[1]`` or ``[H]``
+        Factors of the scores.
+
+    Returns
+    -------
+    Tensor ``[B, H, Q, D]``
+        In the dtype of `q`.
+    """
+    return (q * scale.reshape(-1, 1, 1)).to(q.dtype)
 
 
 def check_backend(backend: str | None, q: Tensor) -> None:

@@ -4,7 +4,15 @@ import torch
 from torch import Tensor
 
 from .block_mask import BlockMask
-from .checks import autocast, check_backend, check_factors, check_lengths, check_same_device, check_tensors
+from .checks import (
+    autocast,
+    check_backend,
+    check_factors,
+    check_lengths,
+    check_same_device,
+    check_tensors,
+    scaled,
+)
 from .lists import by_rows, concatenated
 from .registration import registered
 from .threshold import threshold
@@ -17,7 +25,7 @@ def block_sparse_entmax_decode(
     block_mask: BlockMask | None = None,
     *,
     alpha: float = 1.5,
-    scale: float | None = None,
+    scale: float | Tensor | None = None,
     lengths: Tensor | None = None,
     backend: str | None = None,
 ) -> Tensor:
@@ -75,8 +83,10 @@ def block_sparse_entmax_decode(
     check_tensors(q, k, v)
     _check_block_mask(block_mask, q, k)
     _check_numbers(lengths, q, k)
-    check_factors(alpha, scale)
+    check_factors(alpha, scale, q.shape[1])
     check_backend(backend, q)
+    if isinstance(scale, Tensor):
+        q, scale = scaled(q, scale), 1.0
     if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
         raise ValueError(
             "`q`, `k` and `v` must not require gradients, because decoding has no backward pass; call it under "

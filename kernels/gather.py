@@ -161,9 +161,9 @@ def _unsplit(blocks: Tensor, like: Tensor) -> Tensor:
 
 
 def _largest(scores: Tensor) -> Tensor:
-    """Return the maximum of each row, ``[..., 1]``; ``-inf`` for a row without keys."""
+    """Return the maximum of each row, ``[..., 1]``; ``-inf`` for a row without keys, and NaN for a row with NaN."""
     largest = scores.amax(-1, keepdim=True)
-    if (largest.isnan() | (largest == torch.inf)).any():
+    if (largest == torch.inf).any():
         raise ValueError(f"q, k: a score overflows {scores.dtype}")
     return largest
 

@@ -12,6 +12,8 @@ from torch import Tensor
 STEPS = 4
 #: Largest number of Newton steps for other alphas; about six are usual.
 MOST_STEPS = 60
+#: Longer rows are squared and summed: ``vector_norm`` adds float32 numbers one by one, and ``sum`` in pairs.
+MOST_NORM_KEYS = 1 << 12
 
 
 def threshold(x: Tensor, alpha: float, u: Tensor) -> Tensor:
@@ -43,12 +45,12 @@ def _of_squares(x: Tensor, u: Tensor) -> Tensor:
     tau = -1.0
     for _ in range(STEPS):
         torch.sub(x, tau, out=u).relu_()
-        norm = torch.linalg.vector_norm(u, dim=-1, keepdim=True)
+        norm = _norm(u)
         tau = tau + norm * (norm - 1) / u.sum(-1, keepdim=True)
     # On a known support, the sum of squares is a parabola in tau, whose smaller root is the exact threshold.
     torch.sub(x, tau, out=u).relu_()
     first = u.sum(-1, keepdim=True)
-    excess = torch.linalg.vector_norm(u, dim=-1, keepdim=True).square_() - 1
+    excess = _norm(u).square_() - 1
     size = u.sign_().sum(-1, keepdim=True)
     tau = tau + (first - (first * first - size * excess).clamp_min_(0).sqrt_()) / size
     # Tau is exact only if its support is the support assumed above. Supports are nested, so comparing sizes suffices.
@@ -58,6 +60,13 @@ def _of_squares(x: Tensor, u: Tensor) -> Tensor:
         tau[unsettled] = _by_sorting(x[unsettled])
         u[unsettled] = (x[unsettled] - tau[unsettled]).relu_()
     return tau
+
+
+def _norm(u: Tensor) -> Tensor:
+    """Return the Euclidean norm of each row."""
+    if u.shape[-1] <= MOST_NORM_KEYS:
+        return torch.linalg.vector_norm(u, dim=-1, keepdim=True)
+    return u.square().sum(-1, keepdim=True).sqrt_()
 
 
 def _by_sorting(x: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ def block_sparse_entmax_varlen(
     *,
     longest: int | None = None,
     alpha: float = 1.5,
-    scale: float | None = None,
+    scale: float | Tensor | None = None,
     causal: bool = False,
     backend: str | None = None,
 ) -> Tensor:

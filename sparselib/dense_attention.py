@@ -75,7 +75,8 @@ def attention(
     q, k, v : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``, ``[B, H, K, E]``
     mask : Bool Tensor broadcastable to ``[B, H, Q, K]``, or BlockMask, optional
         True where a query may attend. A query without any key is an *empty row*: its weights, its output and every gradient
-        through it are 0. With a :class:`~sparselib.kernels.BlockMask`, only its blocks are computed, and the weights are None.
+        through it are 0. Keys that no query may attend to, such as padding, change nothing, even if they are NaN. With a
+        :class:`~sparselib.kernels.BlockMask`, only its blocks are computed, and the weights are None.
     normalizer : callable, from scores ``[..., K]`` to probabilities; an alpha-entmax if the mask is a block mask
     scale : float, optional, the factor on ``q @ k.T``, by default ``1 / sqrt(D)``
 
@@ -90,6 +91,8 @@ def attention(
     if isinstance(mask, BlockMask):
         return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha_of(normalizer), scale=scale), None
     _check_shapes(q, k, v, mask)
+    if mask is not None:
+        q, k, v = _without_hidden(q, k, v, mask)
     weights = attention_weights(q, k, mask, normalizer=normalizer, scoring=Scoring(scale))
     return weights @ v, weights
 
@@ -155,6 +158,13 @@ def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scoring: Sco
         q, k = q.float(), k.float()
     with torch.no_grad():
         return attention_weights(q, k, mask, scoring=scoring).bool()
+
+
+def _without_hidden(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Set queries without keys, and keys and values without queries, to 0, because 0 times a hidden NaN is NaN."""
+    pairs = torch.atleast_2d(mask)
+    unseen, blind = ~pairs.any(-2).unsqueeze(-1), ~pairs.any(-1, keepdim=True)
+    return q.masked_fill(blind, 0.0), k.masked_fill(unseen, 0.0), v.masked_fill(unseen, 0.0)
 
 
 def _check_shapes(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> None:

@@ -178,3 +178,27 @@ def test_gold_graph_of_half_precision_is_computed_in_float32(dtype):
 def test_errors_name_the_argument(change, named):
     with pytest.raises(ValueError, match=named):
         attention(*change(*queries_keys_values()))
+
+
+@pytest.mark.parametrize("normalizer", [torch.softmax, entmax15, sparsemax], ids=["softmax", "entmax15", "sparsemax"])
+@pytest.mark.parametrize("filled", [torch.nan, torch.inf])
+@pytest.mark.parametrize("shape", [(2, 1, 6, 6), (2, 1, 1, 6), (6,)])
+def test_hidden_tokens_may_be_nan(shape, filled, normalizer):
+    """Keys that no query sees, and queries that see no key, change neither the other rows nor any gradient."""
+    mask = torch.ones(shape, dtype=torch.bool)
+    mask[..., 4:] = False
+    if len(shape) == 4 and shape[2] == 6:
+        mask[1, :, 5:] = False
+    results = []
+    for value in (0.0, filled):
+        leaves = torch.randn(3, 2, 3, 6, 4, generator=torch.Generator().manual_seed(0)).unbind(0)
+        for x in leaves[1:]:
+            x[:, :, 4:] = value
+        if len(shape) == 4 and shape[2] == 6:
+            leaves[0][1, :, 5:] = value
+        leaves = [x.requires_grad_() for x in leaves]
+        output, weights = attention(*leaves, mask, normalizer=lambda x: normalizer(x, dim=-1))
+        results.append([output, weights, *torch.autograd.grad(output.square().sum(), leaves)])
+    for x, y in zip(*results, strict=True):
+        assert x.isfinite().all()
+        torch.testing.assert_close(x, y)
