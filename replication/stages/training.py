@@ -72,7 +72,7 @@ def train_translation(place: PairPlace, config: ConfigFile, processes: Processes
     """Train a translator, from random weights or from the model of its first training."""
     import time
 
-    from replication.training import is_first, start
+    from replication.training import is_first, remove_checkpoints, start
 
     start(processes)
     from replication.config import load
@@ -102,6 +102,7 @@ def train_translation(place: PairPlace, config: ConfigFile, processes: Processes
         "initial": str(initial or ""),
     }
     write_json(output / "training.json", summary | {"train_runtime": time.perf_counter() - began} | provenance())
+    remove_checkpoints(output)
 
 
 def train_characters(place: SymbolsPlace, model: ModelName, seed: ModelSeed, config: ConfigFile) -> None:
@@ -143,6 +144,7 @@ def train_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> No
     from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
     from replication.places import cells_of, parallel_place
+    from replication.training import remove_checkpoints
     from replication.translation.forms import form_options
     from replication.translation.training import FIXED, train
 
@@ -159,6 +161,7 @@ def train_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> No
         write_table(folder / "training.csv", log)
         summary = {"architecture": architecture, "training": FIXED | settings, "seed": it.seed}
         write_json(folder / "training.json", summary | {"train_runtime": time.perf_counter() - start} | provenance())
+        remove_checkpoints(folder)
 
 
 def train_normalizers(config: ConfigFile) -> None:
@@ -168,6 +171,7 @@ def train_normalizers(config: ConfigFile) -> None:
     from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
     from replication.places import normalizer_speed
+    from replication.training import remove_checkpoints
     from replication.translation.contenders import CONTENDERS
     from replication.translation.training import FIXED, train
 
@@ -184,6 +188,7 @@ def train_normalizers(config: ConfigFile) -> None:
         write_table(folder / "training.csv", log)
         summary = {"architecture": architecture, "training": FIXED | settings, "seed": run.seed}
         write_json(folder / "training.json", summary | {"train_runtime": time.perf_counter() - start} | provenance())
+        remove_checkpoints(folder)
 
 
 def train_captioner(model: ModelName, seed: ModelSeed, config: ConfigFile) -> None:

@@ -1,5 +1,6 @@
 """Training with fairseq, and the saved translator."""
 
+import hashlib
 import json
 import logging
 import math
@@ -12,7 +13,7 @@ import pandas as pd
 import torch
 
 from replication.files.storage import replacing
-from replication.training import COUNT, check_loss, is_first, matmul_precision, share
+from replication.training import COUNT, check_loss, is_first, keep_whole_checkpoints, matmul_precision, share
 from replication.translation.fairseq import commands
 from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
 
@@ -48,8 +49,9 @@ def train(
 ) -> pd.DataFrame:
     """Train a translator, or resume its training, and write its best checkpoint to ``output/model.safetensors``.
 
-    The file does not contain the optimiser. Processes started by torchrun share the batches of each update, and the first
-    process writes the files.
+    The file does not contain the optimiser. An interrupted training resumes if it was started with the same settings, seed and
+    data; its checkpoints stay until :func:`replication.training.remove_checkpoints`. Processes started by torchrun share the
+    batches of each update, and the first process writes the files.
 
     Parameters
     ----------
@@ -87,10 +89,13 @@ def train(
     log, first = checkpoints / "log.txt", checkpoints / "initial.pt"
     if initial is not None:
         check_vocabulary(initial, data)
+    settings = FIXED | architecture | training
+    if is_first():
+        files = sorted(path for path in data.iterdir() if path.is_file() and not path.name.startswith("."))
+        run = {"settings": settings, "seed": seed, "pair": [source, target], "data": _hash(*files)}
+        keep_whole_checkpoints(checkpoints, run | {"initial": initial and _hash(initial)})
     if initial is not None and is_first():
         write_initial(initial, first)
-    checkpoints.mkdir(parents=True, exist_ok=True)
-    settings = FIXED | architecture | training
     # fairseq has no option for matmul precision, which is not a property of the model either.
     precision = settings.pop("matmul_precision", "highest")
     updates = share("update_freq", training.get("update_freq", 1))
@@ -102,7 +107,9 @@ def train(
     arguments += [] if initial is None else ["--finetune-from-model", str(first)]
     with matmul_precision(precision), logged(log if is_first() else Path(os.devnull)):
         try:
-            commands.train(arguments + command_line(settings | {"update_freq": updates}))
+            # fairseq would take one more update after a checkpoint of the last one.
+            if _updates(checkpoints / "checkpoint_last.pt") < training.get("max_update", math.inf):
+                commands.train(arguments + command_line(settings | {"update_freq": updates}))
         except Exception as error:
             # fairseq then searches for the layer that diverged, and the search itself fails with this torch version.
             causes = (error, error.__context__)
@@ -117,6 +124,22 @@ def train(
     state = torch.load(checkpoints / "checkpoint_best.pt", map_location="cpu", weights_only=True)["model"]
     save_translator(output / "model.safetensors", state, settings, source, target, data)
     return read_log(log)
+
+
+def _hash(*paths: Path) -> str:
+    """Return a hash of files' names and contents."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _updates(checkpoint: Path) -> int:
+    """Return the number of updates before a fairseq checkpoint, or 0 if there is none."""
+    if not checkpoint.exists():
+        return 0
+    state = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    return state["optimizer_history"][-1]["num_updates"]
 
 
 @contextmanager

@@ -325,6 +325,45 @@ def test_training_that_was_killed_goes_on_where_it_stopped(data, tmp_path, optio
         torch.testing.assert_close(resumed[name], weight, rtol=0, atol=1e-5)
 
 
+def weights_after(data, folder, seed=0, **changes):
+    """Train twenty updates, and return the weights and the largest number of updates in the log."""
+    settings = TRAINING | {"max_update": 20, "save_interval_updates": 5, "keep_interval_updates": 1} | changes
+    log = train(data, "en", "de", ARCHITECTURE, settings, seed, folder)
+    return read_tensors(folder / "model.safetensors", kind="translator"), log["num_updates"].max()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"lr": 0.02}, {"dropout": 0.1}, {"attention_normalizer": "entmax15"}, {"seed": 1}], ids=str
+)
+def test_checkpoints_of_another_training_are_not_resumed(data, tmp_path, changes):
+    weights_after(data / "data", tmp_path / "again")
+    again, updates = weights_after(data / "data", tmp_path / "again", **changes)
+    fresh, _ = weights_after(data / "data", tmp_path / "fresh", **changes)
+    assert updates == 20
+    assert all(torch.equal(again[name], fresh[name]) for name in fresh)
+
+
+def test_checkpoints_of_other_data_are_not_resumed(data, tmp_path):
+    weights_after(data / "data", tmp_path / "again")
+    fewer = {"en": ["alpha beta"] * 50, "de": ["eins zwei"] * 50}
+    for split in ("train", "valid", "test"):
+        write_parallel(tmp_path / "corpus", split, fewer)
+    binarize(tmp_path / "corpus", "en", "de", ["train", "valid", "test"], "spaces", 40, tmp_path / "data", None)
+    again, updates = weights_after(tmp_path / "data", tmp_path / "again")
+    fresh, _ = weights_after(tmp_path / "data", tmp_path / "fresh")
+    assert updates == 20
+    assert all(torch.equal(again[name], fresh[name]) for name in fresh)
+
+
+def test_nothing_is_trained_after_the_last_update(data, tmp_path):
+    """A kill between the last checkpoint and the model: the run after it writes the model of the last update."""
+    first, _ = weights_after(data / "data", tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    again, updates = weights_after(data / "data", tmp_path)
+    assert updates == 20
+    assert all(torch.equal(again[name], first[name]) for name in first)
+
+
 def test_a_kill_while_a_checkpoint_is_copied_leaves_the_one_before(data, tmp_path, monkeypatch):
     settings = TRAINING | {"max_update": 20, "save_interval_updates": 5, "keep_interval_updates": 1}
     copies = 0
