@@ -28,6 +28,8 @@ exclude_patterns = [".*", "results", "build", "**/.ipynb_checkpoints"]
 # Notebooks show the stored outputs of the default run.
 nb_execution_mode = "off"
 nb_merge_streams = True
+# Tables of printed Markdown, which the default CommonMark does not know.
+nb_render_markdown_format = "gfm"
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
 suppress_warnings = [

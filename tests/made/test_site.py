@@ -40,6 +40,11 @@ def test_no_link_is_broken_and_nothing_is_loaded_from_elsewhere():
     assert broken == set()
 
 
+def test_no_page_shows_a_table_as_text():
+    raw = [path.name for path in SITE.rglob("*.html") if re.search(r"<p>\| ", path.read_text(encoding="utf-8"))]
+    assert raw == []
+
+
 @pytest.fixture(scope="module")
 def address():
     """Where the site is served: a browser that reads files lets no page search the others."""
