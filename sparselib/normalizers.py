@@ -70,8 +70,8 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
     ----------
     scores, dim : as in :func:`entmax15`
     alpha : float or Tensor
-        A number of at least 1: 1 is softmax, 1.5 and 2 use their exact algorithms. A tensor above 1 everywhere gives an alpha
-        per row, for example per head; it has size 1 at `dim`, broadcasts to the shape of `scores` and gets a gradient.
+        A number of at least 1: 1 is softmax, 1.5 and 2 use their exact algorithms. A tensor of at least 1 everywhere gives an
+        alpha per row, for example per head; it has size 1 at `dim`, broadcasts to the shape of `scores` and gets a gradient.
 
     Raises
     ------
@@ -90,27 +90,30 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
             return scores.softmax(dim)
         if alpha in (1.5, 2):
             return entmax15(scores, dim) if alpha == 1.5 else sparsemax(scores, dim)
-        return _along(dim, lambda x: _entmax_of_tensor(x, torch.as_tensor(alpha, dtype=torch.float64)), scores)
-    if (alpha.detach() <= 1).any():
+        # Alpha - 1 in double precision: near 1, rounding alpha first would lose its digits.
+        excess = torch.as_tensor(alpha - 1, dtype=torch.float64)
+        return _along(dim, lambda x: _entmax_of_tensor(x, excess), scores)
+    if not (alpha.detach() >= 1).all():
         lowest = alpha.detach().min().item()
-        raise ValueError(f"`alpha` must be above 1 everywhere, got {lowest}; learn it as 1 + sigmoid(x)")
+        raise ValueError(f"`alpha` must be at least 1 everywhere, got {lowest}; learn it as 1 + sigmoid(x)")
+    excess = alpha - 1
     if alpha.ndim:
-        alpha = alpha.expand([1 if axis == dim % scores.ndim else size for axis, size in enumerate(scores.shape)])
-        alpha = alpha.movedim(dim, -1)
-    return _along(dim, lambda x: _entmax_of_tensor(x, alpha), scores)
+        last = _axis(scores, dim)
+        excess = excess.expand([1 if axis == last else size for axis, size in enumerate(scores.shape)]).movedim(dim, -1)
+    return _along(dim, lambda x: _entmax_of_tensor(x, excess), scores)
 
 
-def _entmax_of_tensor(scores: Tensor, alpha: Tensor) -> Tensor:
-    # Float32 or better and shifted to a maximum of 0: steps towards the threshold would vanish beside large scores.
+def _entmax_of_tensor(scores: Tensor, excess: Tensor) -> Tensor:
+    """Return the alpha-entmax along the last axis, for ``excess = alpha - 1``."""
     x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-    x = x - x.detach().amax(-1, keepdim=True)
-    alpha = alpha.to(dtype=x.dtype, device=x.device)
-    if (alpha.detach() < 2).all():
-        probabilities = _Entmax.apply(x, alpha.expand(*x.shape[:-1], 1))
-    else:
+    excess = excess.to(dtype=x.dtype, device=x.device)
+    probabilities = _Entmax.apply(x, excess.clamp(max=1).expand(*x.shape[:-1], 1))
+    if scores.numel() and (excess.detach() > 1).any():
         from entmax import entmax_bisect
 
-        probabilities = entmax_bisect(x, alpha, dim=-1)
+        # Shifted to a maximum of 0: steps towards the threshold would vanish beside large scores.
+        x = x - x.detach().amax(-1, keepdim=True)
+        probabilities = torch.where(excess > 1, entmax_bisect(x, excess.clamp(min=1) + 1, dim=-1), probabilities)
     return probabilities.to(scores.dtype)
 
 
@@ -129,9 +132,13 @@ def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
     tensor([0.6225, 0.3775, 0.0000])
     """
     at_least("k", k, 1)
-    if k >= scores.shape[dim]:
-        return scores.softmax(dim)
-    return _along(dim, lambda x: _RowWise.apply(x, partial(topk_rows, k=k), softmax_rows_backward), scores)
+
+    def along_last(x: Tensor) -> Tensor:
+        if k >= x.shape[-1]:
+            return x.softmax(-1)
+        return _RowWise.apply(x, partial(topk_rows, k=k), softmax_rows_backward)
+
+    return _along(dim, along_last, scores)
 
 
 @dataclass(frozen=True)
@@ -187,23 +194,35 @@ def alpha_of(normalizer: Normalizer) -> float:
 
 
 def _along(dim: int, function: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
-    if dim % scores.ndim == scores.ndim - 1:
+    """Apply a function of the last axis along `dim`."""
+    axis = _axis(scores, dim)
+    if scores.ndim == 0:
+        return function(scores[None])[0]
+    if axis == scores.ndim - 1:
         return function(scores)
-    return function(scores.movedim(dim, -1)).movedim(-1, dim)
+    return function(scores.movedim(axis, -1)).movedim(-1, axis)
+
+
+def _axis(scores: Tensor, dim: int) -> int:
+    """Return `dim` counted from 0; if `scores` has no such axis, raise the error of ``torch.softmax``."""
+    scores.movedim(dim, -1)
+    return dim % max(scores.ndim, 1)
 
 
 class _Entmax(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, scores: Tensor, alpha: Tensor) -> Tensor:
-        probabilities = by_chunks(alpha_rows, scores, alpha)
-        ctx.save_for_backward(probabilities, alpha)
+    def forward(ctx, scores: Tensor, excess: Tensor) -> Tensor:
+        probabilities = by_chunks(alpha_rows, scores, excess)
+        ctx.save_for_backward(probabilities, excess)
         return probabilities
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor]:
-        probabilities, alpha = ctx.saved_tensors
-        grad_alpha = torch.empty(alpha.shape, dtype=alpha.dtype, device=alpha.device)
-        return by_chunks(alpha_rows_backward, probabilities, alpha, grad, grad_alpha), grad_alpha
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor | None]:
+        probabilities, excess = ctx.saved_tensors
+        if not ctx.needs_input_grad[1]:
+            return by_chunks(alpha_rows_backward, probabilities, excess, grad), None
+        grad_excess = torch.zeros(excess.shape, dtype=excess.dtype, device=excess.device)
+        return by_chunks(alpha_rows_backward, probabilities, excess, grad, grad_excess), grad_excess
 
 
 class _RowWise(torch.autograd.Function):

@@ -272,7 +272,8 @@ def test_alphas_of_two_and_above_are_solved_too():
     ("call", "named"),
     [
         (lambda z: entmax(z, 0.99), "alpha"),
-        (lambda z: entmax(z, torch.tensor([[1.5], [1.0]])), "alpha"),
+        (lambda z: entmax(z, torch.tensor([[1.5], [0.99]])), "alpha"),
+        (lambda z: entmax(z, torch.tensor([[1.5], [torch.nan]])), "alpha"),
         (lambda z: topk_softmax(z, 0), "k"),
     ],
 )
