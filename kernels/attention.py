@@ -83,7 +83,8 @@ def block_sparse_entmax_attention(
     ValueError
         If shapes, dtypes or devices do not match, or `block_mask` has other lengths than `q` and `k`.
         If `alpha` is outside 1 to 2 or a tensor with a gradient or several numbers, or a head dimension is above 256.
-        If `backend` is unknown, or does not support the dtype or device.
+        If `backend` is unknown, or does not support the dtype, device or alpha: Triton computes in float32, so its alpha must
+        be 1 or at least 1.01.
         If a score overflows (gather only; Triton returns NaN in that row), or `exact` is True and scores are too large to
         certify.
         If numbers are checked, and `q`, `k` or `v` has NaN or infinite entries or a length is outside 0 to n.
@@ -116,7 +117,7 @@ def block_sparse_entmax_attention(
         )
     check_lengths(lengths, q)
     check_factors(alpha, scale, q.shape[1])
-    check_backend(backend, q)
+    check_backend(backend, q, alpha)
     if isinstance(scale, Tensor):
         q, scale = scaled(q, scale), 1.0
     if not torch.compiler.is_compiling() and (q.device.type == "cpu" if check is None else check):

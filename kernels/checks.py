@@ -7,6 +7,8 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
+from .threshold import NEAR_SOFTMAX, SMALLEST_EXCESS
+
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 BACKENDS = ("gather", "triton")
 DEVICES = ("cpu", "cuda")
@@ -197,8 +199,8 @@ def scaled(q: Tensor, scale: Tensor) -> Tensor:
     return (q * scale.reshape(-1, 1, 1)).to(q.dtype)
 
 
-def check_backend(backend: str | None, q: Tensor) -> None:
-    """Check that a backend exists and supports the queries' dtype and device.
+def check_backend(backend: str | None, q: Tensor, alpha: float) -> None:
+    """Check that a backend exists and supports the queries' dtype and device, and alpha.
 
     Parameters
     ----------
@@ -206,11 +208,13 @@ def check_backend(backend: str | None, q: Tensor) -> None:
         One of ``BACKENDS``; None selects the device's default.
     q : Tensor
         Queries.
+    alpha : float
+        From 1 to 2.
 
     Raises
     ------
     ValueError
-        If the backend is unknown, or is ``"triton"`` and `q` is float64.
+        If the backend is unknown, or is ``"triton"`` and `q` is float64 or alpha is near 1.
     NotImplementedError
         If `q` is neither on a CPU nor on a CUDA device.
     """
@@ -218,7 +222,14 @@ def check_backend(backend: str | None, q: Tensor) -> None:
         raise ValueError(f"`backend` must be one of {', '.join(map(repr, BACKENDS))} or None, got {backend!r}")
     if q.device.type not in DEVICES:
         raise NotImplementedError(f"`q` must be on a CPU or CUDA device, got {q.device}; no other device has a kernel")
-    if q.dtype == torch.float64 and (backend == "triton" or (backend is None and q.is_cuda)):
+    if backend != "triton" and not (backend is None and q.is_cuda):
+        return
+    if SMALLEST_EXCESS <= alpha - 1 < NEAR_SOFTMAX - 1:
+        raise ValueError(
+            f"`alpha` must be 1 or at least {NEAR_SOFTMAX} for the backend 'triton', which computes in float32, got {alpha}; "
+            "use 1, or backend='gather'"
+        )
+    if q.dtype == torch.float64:
         raise ValueError(
             f"`backend` must be 'gather' for a float64 `q`, because 'triton' computes in float32, got {backend!r}"
         )

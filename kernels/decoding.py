@@ -15,7 +15,7 @@ from .checks import (
 )
 from .lists import by_rows, concatenated
 from .registration import registered
-from .threshold import threshold
+from .threshold import SMALLEST_EXCESS, dtype_of_scores, threshold
 
 
 def block_sparse_entmax_decode(
@@ -84,7 +84,7 @@ def block_sparse_entmax_decode(
     _check_block_mask(block_mask, q, k)
     _check_numbers(lengths, q, k)
     check_factors(alpha, scale, q.shape[1])
-    check_backend(backend, q)
+    check_backend(backend, q, alpha)
     if isinstance(scale, Tensor):
         q, scale = scaled(q, scale), 1.0
     if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
@@ -98,7 +98,8 @@ def block_sparse_entmax_decode(
     if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     backend = backend or ("triton" if q.is_cuda else "gather")
-    return _operator(q, k, v, counts, indices, lengths, k_block, float(alpha), float(scale), backend)
+    alpha = 1.0 if alpha - 1 < SMALLEST_EXCESS else float(alpha)
+    return _operator(q, k, v, counts, indices, lengths, k_block, alpha, float(scale), backend)
 
 
 def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> None:
@@ -172,7 +173,7 @@ def _gathered(
     (b, h, m, d), (kv_heads, keys) = q.shape, k.shape[1:3]
     if not q.shape[:3].numel() * (keys if indices is None else indices.shape[-1]):
         return q.new_zeros((b, h, m, v.shape[-1]))
-    dtype = torch.promote_types(q.dtype, torch.float32)
+    dtype = dtype_of_scores(q.dtype, alpha)
     position = torch.arange(keys, device=q.device).expand(b, kv_heads, keys)
     limit = position.new_full((b,), keys) if lengths is None else lengths.long().clamp(0, keys)
     if indices is not None:

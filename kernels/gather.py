@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .threshold import threshold
+from .threshold import dtype_of_scores, threshold
 from .visits import Chunk, Visits
 
 
@@ -52,7 +52,8 @@ def forward(
     """
     blocks = _Blocks.of(q, k, v, visits, alpha, scale)
     output = blocks.results(blocks.q, v.shape[-1])
-    tau, rest = blocks.results(blocks.q, 1, fill=torch.inf), blocks.results(blocks.q, 1)
+    single = torch.promote_types(q.dtype, torch.float32)
+    tau, rest = (blocks.results(blocks.q, 1, fill=fill).to(single) for fill in (torch.inf, 0.0))
     for chunk in visits.chunks():
         scores = blocks.scores(chunk)
         shift = _largest(scores)
@@ -61,9 +62,9 @@ def forward(
         shifted = _shifted(scores, shift, empty)
         u = torch.empty_like(shifted)
         relative = threshold(shifted, alpha, u)
-        rounded = shift + relative
+        rounded = (shift + relative).to(single)
         tau[chunk.queries] = rounded.masked_fill(empty, torch.inf)
-        rest[chunk.queries] = (relative - (rounded - shift)).masked_fill_(empty, 0.0)
+        rest[chunk.queries] = (relative - (rounded - shift)).masked_fill_(empty, 0.0).to(single)
         weights = _weights(u.masked_fill_(empty, -torch.inf) if empty.any() else u, alpha)[0]
         output[chunk.queries] = weights @ blocks.gathered(blocks.v, chunk)
     return _unsplit(output, q).to(q.dtype), _unsplit(tau, q)[..., 0], _unsplit(rest, q)[..., 0]
@@ -126,7 +127,7 @@ class _Blocks:
     def of(cls, q: Tensor, k: Tensor, v: Tensor, visits: Visits, alpha: float, scale: float) -> "_Blocks":
         """Split q, k and v into blocks."""
         q_block, k_block = visits.block
-        dtype = torch.promote_types(q.dtype, torch.float32)
+        dtype = dtype_of_scores(q.dtype, alpha)
         factor = scale * (1 if alpha == 1 else alpha - 1)
         return cls(_split(q, q_block), _split(k, k_block), _split(v, k_block), factor, dtype)
 

@@ -10,6 +10,7 @@ from . import gather
 from .block_mask import BlockMask
 from .lists import BlockLists, by_rows, concatenated, dense
 from .registration import registered
+from .threshold import SMALLEST_EXCESS
 from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
 from .visits import Visits
 
@@ -62,7 +63,8 @@ def attend(
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
-    numbers = (*block, float(alpha), float(scale), causal, backend, precise)
+    alpha = 1.0 if alpha - 1 < SMALLEST_EXCESS else float(alpha)
+    numbers = (*block, alpha, float(scale), causal, backend, precise)
     run = _operator if torch.compiler.is_compiling() else _Attention.apply
     output, tau, _ = run(q, k, v, *lists, lengths, *numbers)
     return output, tau

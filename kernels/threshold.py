@@ -16,6 +16,30 @@ MOST_STEPS = 60
 MOST_NORM_KEYS = 1 << 12
 
 
+#: Alphas above 1 and below this one are computed in float64: powers of 1 / (alpha - 1) amplify rounding errors.
+NEAR_SOFTMAX = 1.01
+#: An alpha closer to 1 is taken as 1. The weights differ by about alpha - 1.
+SMALLEST_EXCESS = 1e-9
+
+
+def dtype_of_scores(dtype: torch.dtype, alpha: float) -> torch.dtype:
+    """Return the dtype in which scores and weights are computed.
+
+    Parameters
+    ----------
+    dtype : torch.dtype
+        Dtype of the inputs.
+    alpha : float
+        At least 1.
+
+    Returns
+    -------
+    torch.dtype
+        Float32 or the dtype of the inputs, whichever is more accurate; float64 for an alpha near 1.
+    """
+    return torch.promote_types(dtype, torch.float64 if 1 < alpha < NEAR_SOFTMAX else torch.float32)
+
+
 def threshold(x: Tensor, alpha: float, u: Tensor) -> Tensor:
     """Return the threshold of each row.
 

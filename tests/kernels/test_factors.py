@@ -102,3 +102,32 @@ def test_a_mask_keeps_its_indices_when_it_is_moved_to_a_dtype(dtype):
     mask = BlockMask.from_dense(dense, (1, 16), (1, 4800)).to(dtype)
     assert mask.kv_indices.dtype == torch.int32
     assert torch.equal(mask.to_dense(), dense)
+
+
+@pytest.mark.parametrize("excess", [0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_alphas_near_one_are_as_accurate_as_others(dtype, excess):
+    """Weights sum to 1, results are those of float64, and tend to softmax."""
+    results = {}
+    for name, kind, alpha in (
+        ("single", dtype, 1 + excess),
+        ("double", torch.float64, 1 + excess),
+        ("soft", dtype, 1.0),
+    ):
+        leaves = [x.to(kind).requires_grad_() for x in inputs(torch.float64)]
+        output = block_sparse_entmax_attention(*leaves, alpha=alpha, causal=True)
+        results[name] = [output, *torch.autograd.grad((output * leaves[2].repeat_interleave(2, 1)).sum(), leaves)]
+    for single, double, soft in zip(*results.values(), strict=True):
+        torch.testing.assert_close(single.double(), double, rtol=1e-5, atol=2e-5)
+        torch.testing.assert_close(single, soft, rtol=0, atol=2e-5 + 30 * excess)
+    q, k, v = (x.to(dtype) for x in inputs(torch.float64))
+    ones = block_sparse_entmax_attention(q, k, torch.ones_like(v), alpha=1 + excess)
+    torch.testing.assert_close(ones, torch.ones_like(ones), rtol=0, atol=1e-5)
+    decoded = block_sparse_entmax_decode(q[:, :, -1:], k, v, alpha=1 + excess)
+    torch.testing.assert_close(decoded.double(), results["double"][0][:, :, -1:], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("function", [block_sparse_entmax_attention, block_sparse_entmax_decode, packed])
+def test_triton_refuses_alphas_near_one(function):
+    with pytest.raises(ValueError, match=r"`alpha` must be 1 or at least 1\.01 for the backend 'triton'"):
+        function(*inputs(torch.float32), alpha=1.001, backend="triton")
