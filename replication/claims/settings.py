@@ -1,5 +1,6 @@
 """Predictor settings: the papers' variants, and the direction in which each argument makes a graph sparser."""
 
+import numpy as np
 import pandas as pd
 
 from replication.settings import arguments_of
@@ -16,8 +17,8 @@ DIRECTIONS = {
     "random_keys": ("below", 0.0),
 }
 
-#: Gain of sparsity below which a doubled number of buckets, bins or clusters counts as no gain.
-SATURATED = 0.005
+#: Share of the pairs that must remain after doubling buckets, bins or clusters, for the doubling to count as no gain.
+SATURATED = 0.9
 
 
 def of_points(points: pd.DataFrame) -> pd.DataFrame:
@@ -58,10 +59,10 @@ def described(points: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
 
 
 def saturated(points: pd.DataFrame) -> set[str]:
-    """Return the methods whose graphs get no sparser with more buckets, bins or clusters.
+    """Return the methods whose graphs hardly get sparser with more buckets, bins or clusters.
 
-    These are the methods whose last step in the grid at least doubles the number, and adds less than :data:`SATURATED` to the
-    sparsity of the sparsest variant with the smallest window.
+    These are the methods whose last step in the grid at least doubles the number, and leaves more than :data:`SATURATED` of the
+    pairs per doubling. Each value counts with its sparsest variant and the smallest window.
     """
     narrow = points[points["window"] == points["window"].min()] if "window" in points else points
     settings = of_points(narrow)
@@ -69,9 +70,9 @@ def saturated(points: pd.DataFrame) -> set[str]:
     for argument in {"buckets", "bins", "clusters"} & set(settings):
         known = narrow.assign(value=pd.to_numeric(settings[argument])).dropna(subset="value")
         for method, rows in known.groupby("method"):
-            sparsest = rows.groupby(["value", "seed"])["sparsity"].max().groupby("value").mean()
-            values = sparsest.index
-            if len(values) > 1 and values[-1] >= 2 * values[-2] and sparsest.iloc[-1] - sparsest.iloc[-2] < SATURATED:
+            density = 1 - rows.groupby(["value", "seed"])["sparsity"].max().groupby("value").mean()
+            doublings = np.log2(density.index[-1] / density.index[-2]) if len(density) > 1 else 0
+            if doublings >= 1 and density.iloc[-1] > density.iloc[-2] * SATURATED**doublings:
                 found.add(method)
     return found
 
