@@ -11,18 +11,20 @@
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import partial
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.utils.generic import TransformersKwargs
 
-from sparselib.control import AttentionControl, TokenPairs, VisitedBlocks
+from sparselib.control import AttentionControl, VisitedBlocks
 from sparselib.dense_attention import Scoring
-from sparselib.huggingface.probe import compare_with_eager
+from sparselib.huggingface.checkpointing import keep_modes, may_be_recomputed
+from sparselib.huggingface.probe import PROBE, compare_with_eager
 from sparselib.normalizers import Normalizer, entmax15
 
 __all__ = ["use_attention"]
@@ -46,7 +48,6 @@ class _Place:
     control: AttentionControl
     #: More than one if layers share the module's weights.
     layers: list[int] = field(default_factory=list)
-    calls: int = 0
 
     def __deepcopy__(self, memo: dict) -> "_Place":
         return self
@@ -61,8 +62,16 @@ class _Place:
                 f"{type(module).__name__} must not use gradient checkpointing, because {len(self.layers)} layers share its "
                 "weights; call model.gradient_checkpointing_disable()"
             )
-        self.calls += 1
-        return self.layers[(self.calls - 1) % len(self.layers)]
+        if len(self.layers) == 1:
+            return self.layers[0]
+        calls = _CALLS.get()
+        call = calls.get(id(self), 0)
+        _CALLS.set(calls | {id(self): call + 1})
+        return self.layers[call % len(self.layers)]
+
+
+#: Calls of each place with shared weights since the model's forward pass began, in this thread or task; never changed in place.
+_CALLS: ContextVar[dict[int, int]] = ContextVar("calls", default={})  # noqa: B039
 
 
 def use_attention(
@@ -102,74 +111,96 @@ def use_attention(
     >>> use_attention(model).layers
     2
     """
-    AttentionMaskInterface.register(NAME, _boolean_mask)
+    check_model(model)
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise ValueError(
+            f"`inputs` must be a mapping from argument names to tensors, got {type(inputs).__name__}; pass "
+            '{"input_ids": ids} for ids alone'
+        )
     control = AttentionControl(normalizer)
     with restored_on_error(model):
         softmax = _Place(AttentionControl(lambda scores: scores.softmax(-1)), [0])
-        called = compare_with_eager(model, NAME, partial(_attend, place=softmax), _attend, inputs)
+        called, control.cross_layers = compare_with_eager(model, NAME, partial(_attend_at, softmax), inputs)
     places: dict[nn.Module, _Place] = {}
     for layer, module in enumerate(called):
         places.setdefault(module, _Place(control)).layers.append(layer)
     for module, place in places.items():
         module.sparselib_place = place
-    shared = weakref.WeakSet(module for module, place in places.items() if len(place.layers) > 1)
-    for part in {model, model.base_model} if shared else ():
-        part.register_forward_pre_hook(partial(_restart_turns, shared))
+    if any(len(place.layers) > 1 for place in places.values()):
+        for part in {model, model.base_model}:
+            if _restart_turns not in part._forward_pre_hooks.values():
+                part.register_forward_pre_hook(_restart_turns)
+    keep_modes(model)
     control.layers = len(called)
-    control.around = partial(_acting, control, weakref.ref(model), weakref.ref(called[0]))
+    control.around = _Guard(control, model, called[0])
     return control
 
 
-def _restart_turns(modules: weakref.WeakSet, model: nn.Module, arguments: tuple) -> None:
+def check_model(model: nn.Module) -> None:
+    """Raise ``ValueError`` for anything but a Hugging Face model, naming the way to the model inside a wrapper."""
+    if isinstance(model, PreTrainedModel) and not hasattr(model, "_orig_mod"):
+        return
+    remedies = {
+        "_orig_mod": "pass the model before torch.compile, `model._orig_mod`",
+        "get_base_model": "pass the model inside, `model.get_base_model()`",
+        "module": "pass the model inside, `model.module`",
+    }
+    remedy = next(
+        (text for name, text in remedies.items() if hasattr(model, name)),
+        "other modules can call `sparselib.attention`",
+    )
+    raise ValueError(f"`model` must be a PreTrainedModel of transformers, got {type(model).__name__}; {remedy}")
+
+
+def _restart_turns(model: nn.Module, arguments: tuple) -> None:
     """Restart the turns of layers with shared weights, also after a forward pass that ended with an error."""
-    for module in modules:
-        module.sparselib_place.calls = 0
+    places = {id(getattr(module, "sparselib_place", None)) for module in model.modules()}
+    _CALLS.set({place: calls for place, calls in _CALLS.get().items() if place not in places})
 
 
-@contextmanager
-def _acting(
-    control: AttentionControl, model: weakref.ref[PreTrainedModel], first: weakref.ref[nn.Module]
-) -> Iterator[None]:
-    """Check that the control acts on its model, and keep the mode in which checkpointed layers run in a later backward pass.
+class _Guard:
+    """Checks with every mode that a control still acts on its model.
 
-    Raise ``ValueError`` if the control does not act on its model any more.
+    It holds weak references, so that a control does not keep its model in memory, and is pickled with the model.
+
+    Parameters
+    ----------
+    control : AttentionControl
+    model : PreTrainedModel
+    first : nn.Module, the first attention module that the model calls
     """
-    acted_on, module = model(), first()
-    if acted_on is None or module is None:
-        raise ValueError("`control` must act on an existing model, but its model was deleted; call use_attention again")
-    if module.sparselib_place.control is not control:
-        raise ValueError(
-            "`control` must be the model's latest, but use_attention gave the model another one; use that control"
-        )
-    if (implementation := acted_on.config._attn_implementation) != NAME:
-        raise ValueError(
-            f"`control` needs the attention implementation {NAME!r}, but the model's was set to {implementation!r}; "
-            "call use_attention again"
-        )
-    checkpointed = [part for part in acted_on.modules() if hasattr(part, "_gradient_checkpointing_func")]
-    originals = [part._gradient_checkpointing_func for part in checkpointed]
-    for part, original in zip(checkpointed, originals, strict=True):
-        part._gradient_checkpointing_func = partial(_checkpoint, original, control, control.mode)
-    try:
+
+    def __init__(self, control: AttentionControl, model: PreTrainedModel, first: nn.Module):
+        self.__setstate__((control, model, first))
+
+    def __getstate__(self) -> tuple:
+        return tuple(reference() for reference in self._references)
+
+    def __setstate__(self, parts: tuple) -> None:
+        self._references = [weakref.ref(part) if part is not None else _nothing for part in parts]
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Raise ``ValueError`` if the control does not act on its model any more."""
+        control, model, first = (reference() for reference in self._references)
+        if model is None or first is None:
+            raise ValueError(
+                "`control` must act on an existing model, but its model was deleted; call use_attention again"
+            )
+        if first.sparselib_place.control is not control:
+            raise ValueError(
+                "`control` must be the model's latest, but use_attention gave the model another one; use that control"
+            )
+        if (implementation := model.config._attn_implementation) != NAME:
+            raise ValueError(
+                f"`control` needs the attention implementation {NAME!r}, but the model's was set to {implementation!r}; "
+                "call use_attention again"
+            )
         yield
-    finally:
-        for part, original in zip(checkpointed, originals, strict=True):
-            part._gradient_checkpointing_func = original
 
 
-def _checkpoint(original, control: AttentionControl, mode: TokenPairs | VisitedBlocks, function, *arguments, **options):
-    """Call the original checkpointing of a function that runs in `mode` each time; observers are called the first time only."""
-
-    def in_mode(*inner_arguments, **inner_options):
-        is_rerun = torch._C._current_graph_task_id() != -1
-        before = control.mode
-        control.mode = replace(mode, observer=None) if is_rerun and isinstance(mode, TokenPairs) else mode
-        try:
-            return function(*inner_arguments, **inner_options)
-        finally:
-            control.mode = before
-
-    return original(in_mode, *arguments, **options)
+def _nothing() -> None:
+    """Stand for a weak reference to a deleted object."""
 
 
 def _attend(
@@ -180,22 +211,39 @@ def _attend(
     attention_mask: Tensor | None,
     scaling: float | None = None,
     dropout: float = 0.0,
-    place: _Place | None = None,
     **options: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """Compute attention for transformers: from ``[B, H, Q, D]`` to the output ``[B, Q, H, D]`` and the weights.
+    """Compute attention for transformers: from ``[B, H, Q, D]`` to the output ``[B, Q, H, D]`` and the weights."""
+    attend = PROBE.get() or partial(_attend_at, getattr(module, "sparselib_place", None))
+    return attend(module, query, key, value, attention_mask, scaling, dropout, **options)
 
-    `place` overrides the module's own.
-    """
+
+def _attend_at(
+    place: _Place | None,
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **options: object,
+) -> tuple[Tensor, Tensor | None]:
+    """Compute attention as in :func:`_attend` under the control of a place."""
     visible, scoring = _mask_and_scoring(module, query, key, attention_mask, scaling, options)
-    place = place or getattr(module, "sparselib_place", None)
     if place is None:
         raise ValueError(
             f"`inputs` of use_attention must reach every attention layer, but did not reach {type(module).__name__}; pass "
             "inputs that do"
         )
     control, layer = place.control, place.next_layer(module)
-    if isinstance(control.mode, VisitedBlocks):
+    if control.is_open and getattr(module, "_is_replica", False):
+        raise ValueError(
+            "`restricted_to()`, `observing()` and `visiting()` do not reach the threads of DataParallel; use "
+            "DistributedDataParallel"
+        )
+    recomputable = may_be_recomputed(module)
+    if isinstance(control.active_mode, VisitedBlocks):
         if module.training and dropout:
             raise ValueError(f"`dropout` of attention weights must be 0 for block-sparse attention, got {dropout}")
         if not scoring.is_scale_alone:
@@ -203,11 +251,11 @@ def _attend(
                 f"{type(module).__name__} must score by scaled dot products for block-sparse attention, but has a bias, a "
                 "soft cap or sinks; use `restricted_to()`"
             )
-        output = control.visited(layer, query, key, value, visible, scoring.scale)
+        output = control.visited(layer, query, key, value, visible, scoring.scale, recomputable)
         return output.transpose(1, 2).contiguous(), None
     heads = query.shape[1]
     key, value = (x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1) for x in (key, value))
-    weights = control.weights(layer, query, key, visible, scoring)
+    weights = control.weights(layer, query, key, visible, scoring, recomputable=recomputable)
     output = nn.functional.dropout(weights, dropout, training=module.training).to(value.dtype) @ value
     return output.transpose(1, 2).contiguous(), weights
 
@@ -276,3 +324,8 @@ def restored_on_error(model: PreTrainedModel) -> Iterator[None]:
 def _boolean_mask(*args, **kwargs) -> Tensor | None:
     """Return transformers' boolean mask, never None for a plain causal mask, which sdpa would infer."""
     return sdpa_mask(*args, **(kwargs | {"allow_is_causal_skip": False}))
+
+
+#: Registered on import, so that a pickled model can be loaded in a process that did not call `use_attention`.
+AttentionInterface.register(NAME, _attend)
+AttentionMaskInterface.register(NAME, _boolean_mask)

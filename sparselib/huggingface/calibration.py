@@ -1,6 +1,6 @@
 """Tune every head of a model to a recall target: learn and choose on one half of the text, calibrate on the other."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from sparselib.checks import one_of
 from sparselib.control import AttentionControl
-from sparselib.huggingface.attention import restored_on_error, use_attention
+from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
 from sparselib.huggingface.gold import GoldRule, gold_rule
 from sparselib.huggingface.guarantee import last_certified, sequences_needed
 from sparselib.huggingface.heads import FAMILIES, Setting, settings
@@ -92,6 +92,7 @@ def sparsify(
     >>> with sparse:
     ...     output = model(**batches[0])
     """
+    check_model(model)
     rule = gold_rule(gold)
     for name, value in (("recall", recall), ("confidence", confidence)):
         if not 0 < value < 1:
@@ -119,9 +120,22 @@ def sparsify(
 
 
 def _halves(batches: Sequence[Inputs], allowed: float, confidence: float) -> tuple[Sequence[Inputs], Sequence[Inputs]]:
-    """Return the first and the second half; raise ``ValueError`` if there are too few sequences for the confidence."""
+    """Return the first and the second half.
+
+    Raise ``ValueError`` for a batch that is no mapping, or too few sequences for the confidence.
+    """
     if not len(batches):
         raise ValueError("`batches` must hold at least two batches, got none")
+    for number, inputs in enumerate(batches):
+        if not isinstance(inputs, Mapping) or not inputs:
+            given = "an empty one" if isinstance(inputs, Mapping) else type(inputs).__name__
+            raise ValueError(
+                f"`batches[{number}]` must be a mapping from argument names to tensors, got {given}; pass "
+                '{"input_ids": ids} for ids alone'
+            )
+        for name, x in inputs.items():
+            if not isinstance(x, Tensor):
+                raise ValueError(f"`batches[{number}][{name!r}]` must be a Tensor, got {type(x).__name__}")
     needed = sequences_needed(allowed, confidence)
     middle = len(batches) // 2
     sequences = sum(len(next(iter(inputs.values()))) for inputs in batches[middle:])

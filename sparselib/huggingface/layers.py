@@ -64,7 +64,10 @@ def observed_layers(
         observed: list[NeededEdges | None] = [None] * control.layers
 
         def observe(call: LayerCall, mask: Tensor, observed: list = observed) -> None:
-            observed[call.layer] = layers[call.layer].needed_edges(call, gold)
+            layer = layers[call.layer]
+            if call.layer in control.cross_layers:
+                layer.left_dense = "its keys come from another sequence than its queries"
+            observed[call.layer] = layer.needed_edges(call, gold)
 
         with torch.no_grad(), control.observing(observe):
             model(**{name: x.to(model.device) for name, x in inputs.items()})

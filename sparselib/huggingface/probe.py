@@ -1,12 +1,15 @@
 """Compare a Hugging Face model's outputs under its eager attention and another attention function, before changing it."""
 
+import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from transformers import AttentionInterface, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
 from sparselib.huggingface.example_inputs import guess_inputs
@@ -21,14 +24,19 @@ _SOFTMAX = {
     nn.functional.multi_head_attention_forward,
     nn.functional.scaled_dot_product_attention,
 }
+#: Names of tensors that are no hidden states.
+_NO_SEQUENCE = re.compile("position|pos_|mask|bias|alibi")
+
+#: Computes attention in place of the registered function while this thread or task compares a model.
+PROBE: ContextVar[Callable | None] = ContextVar("probe", default=None)
 
 
 def compare_with_eager(
-    model: PreTrainedModel, name: str, softmax: Callable, attend: Callable, inputs: Mapping[str, Tensor] | None
-) -> list[nn.Module]:
-    """Register `attend` under `name`, set the model to it, and return the modules that call it, in order.
+    model: PreTrainedModel, name: str, softmax: Callable, inputs: Mapping[str, Tensor] | None
+) -> tuple[list[nn.Module], frozenset[int]]:
+    """Set the model to the attention function `name`, after comparing its outputs with `softmax` and with eager attention.
 
-    Before that, the model runs with `softmax` under this name, and its outputs are compared with those of eager attention.
+    Return the modules that call the function, in order, and the numbers of the calls of cross-attention.
 
     Raise ``ValueError`` if outputs differ, no inputs are given and none can be guessed, or attention computes a softmax
     anywhere else.
@@ -38,13 +46,13 @@ def compare_with_eager(
     with preserving_state(model):
         model.set_attn_implementation("eager")
         inputs, expected = _first_working_inputs(model, inputs)
-        AttentionInterface.register(name, watch.recording(softmax))
+        model.set_attn_implementation(name)
+        before = PROBE.set(watch.recording(softmax))
         try:
-            model.set_attn_implementation(name)
             with watch:
                 outputs = _run(model, inputs)
         finally:
-            AttentionInterface.register(name, attend)
+            PROBE.reset(before)
     if not watch.called:
         raise ValueError(f"{model_name} ignores the attention interface of transformers, so it cannot be changed")
     if watch.own_softmax:
@@ -58,7 +66,7 @@ def compare_with_eager(
             # Padding without visible keys attends to all keys in eager attention, and to none here.
             pair = tuple(x[real.bool()] for x in pair)
         _check_close(f"{model_name}: {path}", *pair)
-    return watch.called
+    return watch.called, frozenset(watch.cross)
 
 
 def _check_close(path: str, eager: Tensor, output: Tensor) -> None:
@@ -80,6 +88,7 @@ class _AttentionWatch(TorchFunctionMode):
     def __init__(self, model: nn.Module):
         super().__init__()
         self.called: list[nn.Module] = []
+        self.cross: set[int] = set()
         self.own_softmax: set[str] = set()
         self._model, self._running, self._inside = model, [], False
 
@@ -87,6 +96,9 @@ class _AttentionWatch(TorchFunctionMode):
         """Return an `attend` that records its module."""
 
         def recorded(module, *arguments, **options):
+            call = next((call for call in reversed(self._running) if call[0] is module), None)
+            if call is None or _takes_two_sequences(*call):  # unknown inputs may be two sequences
+                self.cross.add(len(self.called))
             self.called.append(module)
             self._inside = True
             try:
@@ -99,7 +111,9 @@ class _AttentionWatch(TorchFunctionMode):
     def __enter__(self) -> "_AttentionWatch":
         self._hooks = []
         for module in self._model.modules():
-            self._hooks.append(module.register_forward_pre_hook(lambda module, _: self._running.append(module)))
+            self._hooks.append(
+                module.register_forward_pre_hook(lambda *call: self._running.append(call), with_kwargs=True)
+            )
             self._hooks.append(module.register_forward_hook(lambda *_: self._running.__delitem__(-1)))
         return super().__enter__()
 
@@ -110,10 +124,21 @@ class _AttentionWatch(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func in _SOFTMAX and self._running and not self._inside:
-            name = type(self._running[-1]).__name__
+            name = type(self._running[-1][0]).__name__
             if "attention" in name.lower() or "attn" in name.lower():
                 self.own_softmax.add(name)
         return func(*args, **(kwargs or {}))
+
+
+def _takes_two_sequences(module: nn.Module, arguments: tuple, options: Mapping[str, object]) -> bool:
+    """Return whether an attention module's call has a second tensor of hidden states, to compute keys from."""
+    named = dict(zip(inspect.signature(module.forward).parameters, arguments, strict=False)) | options
+    sequences = [
+        x
+        for name, x in named.items()
+        if isinstance(x, Tensor) and x.is_floating_point() and x.ndim == 3 and not _NO_SEQUENCE.search(name)
+    ]
+    return any(x is not sequences[0] for x in sequences)
 
 
 def _first_working_inputs(

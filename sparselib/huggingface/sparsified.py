@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from contextlib import AbstractContextManager, ExitStack
+from contextvars import ContextVar
 from dataclasses import asdict
 from pathlib import Path
 from typing import Self
@@ -15,7 +16,7 @@ from transformers import PreTrainedModel
 
 from sparselib.control import AttentionControl, LayerCall
 from sparselib.graphs import PredictedGraph
-from sparselib.huggingface.attention import restored_on_error, use_attention
+from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
 from sparselib.huggingface.blocks import visited_blocks
 from sparselib.huggingface.heads import Setting, per_head
 from sparselib.huggingface.layers import Inputs, Layer
@@ -25,6 +26,8 @@ from sparselib.projections import Projection
 
 FORMAT = 1
 DESCRIPTION, TENSORS = "sparsified.json", "sparsified.safetensors"
+#: The open ``with`` blocks of this thread or task, and what closes them.
+_ENTERED: ContextVar[tuple[tuple["Sparsified", ExitStack], ...]] = ContextVar("entered", default=())
 
 
 class Sparsified(AbstractContextManager):
@@ -65,16 +68,17 @@ class Sparsified(AbstractContextManager):
         self.report, self.control = report, control
         self._model, self._layers, self._alpha = model, layers, alpha
         self._graphs = [_graph(number, layers, model.device) for number in range(len(layers))]
-        self._entered: list[ExitStack] = []
 
     def __enter__(self) -> Self:
         stack = ExitStack()
         stack.enter_context(self.control.restricted_to(self.graph))
-        self._entered.append(stack)
+        _ENTERED.set((*_ENTERED.get(), (self, stack)))
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._entered.pop().close()
+        entry = next(entry for entry in reversed(_ENTERED.get()) if entry[0] is self)
+        _ENTERED.set(tuple(other for other in _ENTERED.get() if other is not entry))
+        entry[1].close()
 
     def graph(self, call: LayerCall) -> Tensor:
         """Return the pairs ``Bool[B, H, Q, K]`` that a layer's call attends to inside a ``with`` block."""
@@ -150,6 +154,7 @@ class Sparsified(AbstractContextManager):
             If a file was changed, has another format or belongs to other weights. The message names the file, and the model is
             unchanged.
         """
+        check_model(model)
         folder = Path(folder)
         description = _read_description(folder / DESCRIPTION)
         content = (folder / TENSORS).read_bytes()
