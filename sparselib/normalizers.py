@@ -5,23 +5,12 @@ A score of ``-inf`` masks its key. A row without finite scores gives NaN, but ze
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from sparselib.checks import at_least
-from sparselib.normalizer_rows import (
-    alpha_rows,
-    alpha_rows_backward,
-    by_chunks,
-    entmax15_rows,
-    entmax15_rows_backward,
-    softmax_rows_backward,
-    sparsemax_rows,
-    sparsemax_rows_backward,
-    topk_rows,
-)
+from sparselib.normalizer_gradients import alpha_normalized, normalized
 
 __all__ = ["Entmax", "alpha_of", "entmax", "entmax15", "sparsemax", "topk_softmax"]
 
@@ -45,7 +34,7 @@ def entmax15(scores: Tensor, dim: int = -1) -> Tensor:
     >>> entmax15(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.6740, 0.3260, 0.0000])
     """
-    return _along(dim, lambda x: _RowWise.apply(x, entmax15_rows, entmax15_rows_backward), scores)
+    return _along(dim, lambda x: normalized(x, "entmax15"), scores)
 
 
 def sparsemax(scores: Tensor, dim: int = -1) -> Tensor:
@@ -60,7 +49,7 @@ def sparsemax(scores: Tensor, dim: int = -1) -> Tensor:
     >>> sparsemax(torch.tensor([1.0, 0.5, -2.0]))
     tensor([0.7500, 0.2500, 0.0000])
     """
-    return _along(dim, lambda x: _RowWise.apply(x, sparsemax_rows, sparsemax_rows_backward), scores)
+    return _along(dim, lambda x: normalized(x, "sparsemax"), scores)
 
 
 def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
@@ -92,7 +81,7 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
             return entmax15(scores, dim) if alpha == 1.5 else sparsemax(scores, dim)
         # Alpha - 1 in double precision: near 1, rounding alpha first would lose its digits.
         excess = torch.as_tensor(alpha - 1, dtype=torch.float64)
-        return _along(dim, lambda x: _entmax_of_tensor(x, excess), scores)
+        return _along(dim, lambda x: _entmax_of_tensor(x, excess, alpha > 2), scores)
     if not (alpha.detach() >= 1).all():
         lowest = alpha.detach().min().item()
         raise ValueError(f"`alpha` must be at least 1 everywhere, got {lowest}; learn it as 1 + sigmoid(x)")
@@ -100,15 +89,16 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
     if alpha.ndim:
         last = _axis(scores, dim)
         excess = excess.expand([1 if axis == last else size for axis, size in enumerate(scores.shape)]).movedim(dim, -1)
-    return _along(dim, lambda x: _entmax_of_tensor(x, excess), scores)
+    above_two = bool(scores.numel() and (excess.detach() > 1).any())
+    return _along(dim, lambda x: _entmax_of_tensor(x, excess, above_two), scores)
 
 
-def _entmax_of_tensor(scores: Tensor, excess: Tensor) -> Tensor:
-    """Return the alpha-entmax along the last axis, for ``excess = alpha - 1``."""
+def _entmax_of_tensor(scores: Tensor, excess: Tensor, above_two: bool) -> Tensor:
+    """Return the alpha-entmax along the last axis, for ``excess = alpha - 1``; `above_two` tells whether any is above 1."""
     x = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
     excess = excess.to(dtype=x.dtype, device=x.device)
-    probabilities = _Entmax.apply(x, excess.clamp(max=1).expand(*x.shape[:-1], 1))
-    if scores.numel() and (excess.detach() > 1).any():
+    probabilities = alpha_normalized(x, excess.clamp(max=1).expand(*x.shape[:-1], 1))
+    if above_two and scores.numel():
         from entmax import entmax_bisect
 
         # Shifted to a maximum of 0: steps towards the threshold would vanish beside large scores.
@@ -136,7 +126,7 @@ def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
     def along_last(x: Tensor) -> Tensor:
         if k >= x.shape[-1]:
             return x.softmax(-1)
-        return _RowWise.apply(x, partial(topk_rows, k=k), softmax_rows_backward)
+        return normalized(x, "topk", k)
 
     return _along(dim, along_last, scores)
 
@@ -207,33 +197,3 @@ def _axis(scores: Tensor, dim: int) -> int:
     """Return `dim` counted from 0; if `scores` has no such axis, raise the error of ``torch.softmax``."""
     scores.movedim(dim, -1)
     return dim % max(scores.ndim, 1)
-
-
-class _Entmax(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, scores: Tensor, excess: Tensor) -> Tensor:
-        probabilities = by_chunks(alpha_rows, scores, excess)
-        ctx.save_for_backward(probabilities, excess)
-        return probabilities
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor | None]:
-        probabilities, excess = ctx.saved_tensors
-        if not ctx.needs_input_grad[1]:
-            return by_chunks(alpha_rows_backward, probabilities, excess, grad), None
-        grad_excess = torch.zeros(excess.shape, dtype=excess.dtype, device=excess.device)
-        return by_chunks(alpha_rows_backward, probabilities, excess, grad, grad_excess), grad_excess
-
-
-class _RowWise(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, scores: Tensor, rows: Callable[..., None], backward_rows: Callable[..., None]) -> Tensor:
-        probabilities = by_chunks(rows, scores)
-        ctx.save_for_backward(probabilities)
-        ctx.backward_rows = backward_rows
-        return probabilities
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None]:
-        (probabilities,) = ctx.saved_tensors
-        return by_chunks(ctx.backward_rows, probabilities, grad), None, None
