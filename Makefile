@@ -98,9 +98,10 @@ docs: env
 architectures: env
 	python tests/sparselib/huggingface/architectures.py
 
-# Rewrite the tables between markers in the READMEs from the runs' files.
+# Rewrite the tables between markers in the READMEs, and the figures that compare runs, from the runs' files.
 tables: env
 	python workflow/scripts/tables.py
+	python workflow/scripts/figures.py
 
 clean:
 	rm -rf results build .snakemake
