@@ -12,11 +12,13 @@ from replication.files.reading import read_table
 from replication.methods import METHODS
 from replication.tables.markers import markdown
 
-#: Initial query and key weights of runs with the same corpus, sizes and training.
+#: Initial query and key weights of runs with the same corpus and length.
+#: The pretrained encoder is larger and has subwords of its own; the others have the same sizes and training.
 RUNS = {
     "brown-512": "equal",
     "brown-512-seed1": "equal, a second model",
     "brown-512-untied": "independent",
+    "brown-512-minilm": "pretrained",
 }
 BAND = Band.parse("gold - 0.10")
 
