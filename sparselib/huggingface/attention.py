@@ -203,19 +203,10 @@ def _nothing() -> None:
     """Stand for a weak reference to a deleted object."""
 
 
-def _attend(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    **options: object,
-) -> tuple[Tensor, Tensor | None]:
-    """Compute attention for transformers: from ``[B, H, Q, D]`` to the output ``[B, Q, H, D]`` and the weights."""
+def _attend(module: nn.Module, *arguments, **options: object) -> tuple[Tensor, Tensor | None]:
+    """Compute attention for transformers, with the arguments of :func:`_attend_at` after `place`."""
     attend = PROBE.get() or partial(_attend_at, getattr(module, "sparselib_place", None))
-    return attend(module, query, key, value, attention_mask, scaling, dropout, **options)
+    return attend(module, *arguments, **options)
 
 
 def _attend_at(
@@ -229,7 +220,7 @@ def _attend_at(
     dropout: float = 0.0,
     **options: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """Compute attention as in :func:`_attend` under the control of a place."""
+    """Compute attention under the control of a place: from ``[B, H, Q, D]`` to the output ``[B, Q, H, D]`` and the weights."""
     visible, scoring = _mask_and_scoring(module, query, key, attention_mask, scaling, options)
     if place is None:
         raise ValueError(
