@@ -10,7 +10,7 @@ from transformers import (
     GPT2Model,
 )
 
-from sparselib import control as module_of_control
+from sparselib.control import attention_control
 from sparselib.dense_attention import attention_weights, gold_graph
 from sparselib.huggingface import use_attention
 from sparselib.kernels import BlockMask
@@ -208,7 +208,7 @@ def test_the_layers_of_a_model_look_at_their_mask_once(monkeypatch):
     """But at every mask: one that changed in its place is another for the next sentence."""
     found = []
     monkeypatch.setattr(
-        module_of_control, "causal_and_lengths", lambda x: found.append(causal_and_lengths(x)) or found[-1]
+        attention_control, "causal_and_lengths", lambda x: found.append(causal_and_lengths(x)) or found[-1]
     )
     case = make("gpt2")
     control = use_attention(case.model)
