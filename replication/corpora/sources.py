@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
 
-from replication.books import books_of
+from replication.books import LINKED, books_of
 from replication.corpora.alignment import align, link_tokens, linked_by_keys, to_pharaoh
+from replication.corpora.bible_verses import Verse, linked_words, read_verse_pairs
 from replication.corpora.document_blocks import cut_into_blocks, join_sentences
 from replication.corpora.documents import Document
 from replication.corpora.folder import read_folder
@@ -63,6 +64,7 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
     Parameters
     ----------
     source : dict
+        ``{"source": "bible", "valid": [book, ...], "test": [book, ...]}``,
         ``{"source": "grammar", "sentences": {split: count}, "seed": 0}``,
         ``{"source": "folder", "path": ..., "names": {split: name in the folder}}`` or
         ``{"source": "hub", "name": ..., "configuration": ..., "names": {split: name on the hub}}``; ``names`` and
@@ -70,7 +72,7 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
     splits : list of str
         Names of the splits.
     languages : list of str
-        Language codes, such as ``["en", "de"]``.
+        Language codes, such as ``["en", "de"]``, or versions of the Bible.
 
     Raises
     ------
@@ -79,6 +81,9 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
     """
     names = {split: split for split in splits} | source.get("names", {})
     match source:
+        case {"source": "bible", "valid": _}:
+            verses = _verses(source, splits, languages)
+            return {split: _verse_lines(pairs, languages) for split, pairs in verses.items()}
         case {"source": "grammar", "sentences": _, "seed": _}:
             return {split: _lines(pairs, languages) for split, pairs in _written(source, splits, languages).items()}
         case {"source": "folder", "path": path}:
@@ -88,12 +93,13 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
 
             configuration = source.get("configuration")
             return {split: read_hub_translations(name, names[split], languages, configuration) for split in splits}
-        case {"source": "grammar" | "folder" | "hub" as kind}:
+        case {"source": "bible" | "grammar" | "folder" | "hub" as kind}:
             raise ValueError(
-                f"`source` {kind!r} lacks a key: grammar needs `sentences` and `seed`, folder `path`, and hub `name`"
+                f"`source` {kind!r} lacks a key: bible needs `valid`, grammar `sentences` and `seed`, folder `path`, "
+                "and hub `name`"
             )
         case _:
-            raise ValueError(f"`source` must be grammar, folder or hub, got {source.get('source')!r}")
+            raise ValueError(f"`source` must be bible, grammar, folder or hub, got {source.get('source')!r}")
 
 
 def read_block_sentences(
@@ -101,10 +107,15 @@ def read_block_sentences(
 ) -> dict[str, dict[str, list[list[str]]]]:
     """Return the sentences of :func:`read_parallel_splits` in blocks of at most ``words`` words in either language.
 
-    A block has consecutive sentences of one document. The grammar marks its documents. So does a folder with the key
-    ``documents: verses``: its files ``<split>.verses`` give each sentence's place, such as "Genesis 13:1", and the words
-    before the last colon name the document. Any other split is a single document.
+    A block has consecutive sentences of one document. Chapters are the Bible's documents. The grammar marks its own. So does
+    a folder with the key ``documents: verses``: its files ``<split>.verses`` give each sentence's place, such as
+    "Genesis 13:1", and the words before the last colon name the document. Any other split is a single document.
     """
+    if source.get("source") == "bible":
+        return {
+            split: cut_into_blocks(_verse_lines(pairs, languages), [pair[0].chapter for pair in pairs], words)
+            for split, pairs in _verses(source, splits, languages).items()
+        }
     if source.get("source") != "grammar":
         lines_by_split = read_parallel_splits(source, splits, languages)
         documents = {
@@ -128,8 +139,9 @@ def read_document_blocks(
 def read_alignments(source: dict, splits: list[str], languages: list[str], words: str) -> dict[str, list[str]]:
     """Return the gold word alignments of two languages, a line such as ``0-0 1-2`` per sentence.
 
-    The grammar has alignments. So does a folder with the key ``keys: strongs``: its files ``<split>.strongs.<language>`` have
-    a key for every word, ``_`` for none, and a key that occurs once in both sentences links its words.
+    The grammar has alignments. The Greek New Testament and the Berean Bible have manual ones. So does a folder with the key
+    ``keys: strongs``: its files ``<split>.strongs.<language>`` have a key for every word, ``_`` for none, and a key that
+    occurs once in both sentences links its words.
 
     Parameters
     ----------
@@ -151,6 +163,10 @@ def read_alignments(source: dict, splits: list[str], languages: list[str], words
     first, second = languages
     if source.get("source") == "folder" and "keys" in source:
         return {split: _links_of_keys(source, split, (first, second), words) for split in splits}
+    if source.get("source") == "bible" and (first, second) == LINKED:
+        return {
+            split: _links_of_verses(pairs, words) for split, pairs in _verses(source, splits, [first, second]).items()
+        }
     if source.get("source") != "grammar":
         return {}
     return {
@@ -183,6 +199,25 @@ def _links_of_keys(source: dict, split: str, languages: tuple[str, str], words: 
                 raise ValueError(f"{path}, {name}.{ending}, line {number}: must have a key per word, got {counts}")
         tokens = [tokenize(line).split() for tokenize, line in zip(tokenizers, lines, strict=True)]
         alignments.append(to_pharaoh(link_tokens(linked_by_keys(*keys), lines, tokens)))
+    return alignments
+
+
+def _verses(source: dict, splits: list[str], versions: list[str]) -> dict[str, list[tuple[Verse, Verse]]]:
+    books = books_of(source)
+    return {split: read_verse_pairs((versions[0], versions[1]), books[split]) for split in splits}
+
+
+def _verse_lines(pairs: list[tuple[Verse, Verse]], versions: list[str]) -> dict[str, list[str]]:
+    return {version: [pair[side].line for pair in pairs] for side, version in enumerate(versions)}
+
+
+def _links_of_verses(pairs: list[tuple[Verse, Verse]], words: str) -> list[str]:
+    tokenizers = [tokenizer(words, version) for version in LINKED]
+    alignments = []
+    for pair in pairs:
+        lines = [verse.line for verse in pair]
+        tokens = [tokenize(line).split() for tokenize, line in zip(tokenizers, lines, strict=True)]
+        alignments.append(to_pharaoh(link_tokens(linked_words(*pair), lines, tokens)))
     return alignments
 
 

