@@ -63,7 +63,7 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
     from replication.retrofit.measuring import measure
     from replication.retrofit.model import load_encoder
     from replication.retrofit.rules import SelectionRule
-    from replication.retrofit.text import batches, sequences
+    from replication.retrofit.text import batches, drawn_sequences, sequences
     from replication.settings import as_columns, label
     from sparselib.huggingface import sparsify as tuned
     from sparselib.huggingface.gold import gold_rule
@@ -76,7 +76,7 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
     settings = section.given()
     inputs(files.tokens("train"), files.tokens("valid"))
     count, size = settings["sequences"], settings["batch_size"]
-    text = sequences(files.tokens("train"), count["learn"], count["calibrate"])
+    text = drawn_sequences(files.tokens("train"), count["learn"], count["calibrate"], seed)
     held_out = sequences(files.tokens("valid"), 0, count["held_out"])
     batch_inputs = [{"input_ids": ids} for ids in batches(text, size)]
     network = load_encoder(model)

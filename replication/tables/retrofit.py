@@ -1,7 +1,5 @@
 """A sparsified pretrained encoder: comparison of rules, and results of tuned heads."""
 
-import json
-
 import numpy as np
 
 from replication.claims.retrofit import TARGET, left_out, points_of, sparsities_at
@@ -9,6 +7,7 @@ from replication.files.paths import ROOT
 from replication.methods import RULES
 from replication.results import read_rules, read_sparsified
 from replication.tables.markers import markdown
+from sparselib.huggingface import read_report
 
 FOLDER = ROOT / "reported" / "minilm" / "retrofit"
 
@@ -33,11 +32,9 @@ def tuned() -> str:
     """Return the results of tuned heads on other text, a row per target."""
     rows = []
     for target, measured in read_sparsified(FOLDER).items():
-        sparsified = json.loads(
-            (FOLDER / "sparsified" / f"recall{target}" / "sparsified.json").read_text(encoding="utf-8")
-        )
+        report = read_report(FOLDER / "sparsified" / f"recall{target}")
         heads = measured.groupby(["layer", "head"])["recall"].mean()
-        dense = sum(head["predictor"] == "dense" for head in sparsified["report"]["heads"])
+        dense = sum(head.predictor == "dense" for head in report.heads)
         means = measured[["recall", "sparsity", "drift", "cosine"]].mean()
         cells = [f"{means[name]:.3f}" for name in ("recall", "sparsity", "drift", "cosine")]
         rows.append(

@@ -20,11 +20,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sparselib.huggingface.attention import use_attention
     from sparselib.huggingface.calibration import sparsify
-    from sparselib.huggingface.sparsified import Sparsified
+    from sparselib.huggingface.sparsified import Sparsified, read_report
 
 # Imported on first access, so that `use_attention` alone does not load the calibration.
-_MODULES = {"Sparsified": "sparsified", "sparsify": "calibration", "use_attention": "attention"}
-__all__ = ["Sparsified", "sparsify", "use_attention"]
+_MODULES = {
+    "Sparsified": "sparsified",
+    "read_report": "sparsified",
+    "sparsify": "calibration",
+    "use_attention": "attention",
+}
+__all__ = ["Sparsified", "read_report", "sparsify", "use_attention"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,6 +1,6 @@
 """Tune every head of a model to a recall target: learn and choose on one half of the text, calibrate on the other."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -11,7 +11,8 @@ from sparselib.checks import one_of
 from sparselib.control import AttentionControl
 from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
 from sparselib.huggingface.gold import GoldRule, gold_rule
-from sparselib.huggingface.guarantee import last_certified, sequences_needed
+from sparselib.huggingface.guarantee import last_certified
+from sparselib.huggingface.halves import Half, split
 from sparselib.huggingface.heads import FAMILIES, Setting, settings
 from sparselib.huggingface.layers import Inputs, Layer, Measured, NeededEdges, observed_layers
 from sparselib.huggingface.learning import Sample, learn_projections
@@ -28,6 +29,7 @@ def sparsify(
     model: PreTrainedModel,
     batches: Iterable[Inputs],
     *,
+    groups: Iterable[Hashable] | None = None,
     gold: str = "mass:0.95",
     recall: float = 0.95,
     confidence: float = 0.9,
@@ -39,18 +41,22 @@ def sparsify(
 ) -> Sparsified:
     """Tune every head of a model to a recall target at the highest sparsity.
 
-    The first half of the batches fits projections, thresholds and clusters, and chooses for each head the family of predictors
-    that is the sparsest at the target. The second half tests the head's settings from dense to sparse
+    The sequences are shuffled. The first half fits projections, thresholds and clusters, and chooses for each head the family
+    of predictors that is the sparsest at the target. The second half tests the head's settings from dense to sparse
     (:mod:`sparselib.huggingface.guarantee`). For each head, with probability `confidence` or more, the expected recall on
-    further sequences of the same kind is at least `recall`. The guarantee holds for the queries and keys of the unrestricted
-    model. Restricting a layer changes the inputs of later ones, and the report gives the drift of the model's output.
+    further sequences of the same kind is at least `recall`. This assumes that sequences are drawn independently. Sequences of
+    one document are not: name their documents in `groups`. The guarantee then assumes independent documents, and holds for a
+    further document's expected mean recall. It holds for the queries and keys of the unrestricted model. Restricting a layer
+    changes the inputs of later ones, and the report gives the drift of the model's output.
 
     Parameters
     ----------
     model : PreTrainedModel
     batches : iterable of mappings of Tensors
-        The model's inputs, in random order. All batches stay in memory and are read several times. Attention masks are
-        respected.
+        The model's inputs. All batches stay in memory and are read several times. Attention masks are respected.
+    groups : iterable, optional
+        The document of each sequence, in the order of the batches: any hashable value, equal for sequences that depend on each
+        other. By default, sequences are independent.
     gold : str
         The keys that a head needs: ``"entmax:1.5"`` (nonzero weight), ``"mass:0.95"`` (the fewest with that softmax weight) or
         ``"top:8"`` (the largest scores).
@@ -67,7 +73,7 @@ def sparsify(
     alpha : float
         Alpha of the model's normaliser. The default, 1, is the softmax of most models.
     seed : int
-        Seed of the projections, of the points that are clustered and of the distances that set thresholds.
+        Seed of the shuffling, of the projections, of the points that are clustered and of the distances that set thresholds.
 
     Returns
     -------
@@ -77,8 +83,8 @@ def sparsify(
     Raises
     ------
     ValueError
-        If the model is refused or has no self-attention to sparsify, there are fewer sequences than the confidence needs, a
-        number is outside (0, 1), or the gold rule or a family is unknown. The model is unchanged.
+        If the model is refused or has no self-attention to sparsify, there are fewer sequences or groups than the confidence
+        needs, a number is outside (0, 1), or the gold rule or a family is unknown. The model is unchanged.
 
     Examples
     --------
@@ -102,49 +108,22 @@ def sparsify(
     for family in predictors:
         one_of("predictors", family, FAMILIES)
     batches = list(batches)
-    first, second = _halves(batches, 1 - recall, confidence)
+    first, second = split(batches, groups, seed, 1 - recall, confidence)
     with restored_on_error(model), preserving_state(model):
         control = use_attention(model, Entmax(alpha), batches[0])
         layers = [Layer() for _ in range(control.layers)]
         run = _Run(model, control, layers, rule)
-        sequences = learn_projections(run.observed(first, "projections"), layers, dimension, seed)
+        sequences = learn_projections(run.observed(first.batches, "projections"), layers, dimension, seed)
         if not sequences:
             reasons = {layer.left_dense for layer in layers}
             raise ValueError(f"{type(model).__name__} has no attention to sparsify: {'; '.join(sorted(reasons))}")
-        orders = _learn(run, first, sequences, predictors, window, seed, 1 - recall)
-        chosen = _choose(run.measured(first, "choice", orders), orders, recall, confidence)
-        heads = _calibrate(run.measured(second, "calibration", chosen), chosen, layers, recall, confidence)
+        orders = _learn(run, first.batches, sequences, predictors, window, seed, 1 - recall)
+        chosen = _choose(run.measured(first.batches, "choice", orders), orders, first, recall, confidence)
+        measured = run.measured(second.batches, "calibration", chosen)
+        heads = _calibrate(measured, chosen, layers, second, recall, confidence)
         sparse = Sparsified(model, control, layers, Report(heads, gold, recall, confidence), alpha)
-        sparse.report.drift = drift_of(model, sparse, second)
+        sparse.report.drift = drift_of(model, sparse, second.batches)
     return sparse
-
-
-def _halves(batches: Sequence[Inputs], allowed: float, confidence: float) -> tuple[Sequence[Inputs], Sequence[Inputs]]:
-    """Return the first and the second half.
-
-    Raise ``ValueError`` for a batch that is no mapping, or too few sequences for the confidence.
-    """
-    if not len(batches):
-        raise ValueError("`batches` must hold at least two batches, got none")
-    for number, inputs in enumerate(batches):
-        if not isinstance(inputs, Mapping) or not inputs:
-            given = "an empty one" if isinstance(inputs, Mapping) else type(inputs).__name__
-            raise ValueError(
-                f"`batches[{number}]` must be a mapping from argument names to tensors, got {given}; pass "
-                '{"input_ids": ids} for ids alone'
-            )
-        for name, x in inputs.items():
-            if not isinstance(x, Tensor):
-                raise ValueError(f"`batches[{number}][{name!r}]` must be a Tensor, got {type(x).__name__}")
-    needed = sequences_needed(allowed, confidence)
-    middle = len(batches) // 2
-    sequences = sum(len(next(iter(inputs.values()))) for inputs in batches[middle:])
-    if middle == 0 or sequences < needed:
-        raise ValueError(
-            f"`batches` must leave at least {needed} sequences to calibrate with for a recall of {1 - allowed:.4g} with "
-            f"confidence {confidence}, got {sequences} in the second half of {len(batches)} batches; pass more, in two or more"
-        )
-    return batches[:middle], batches[middle:]
 
 
 #: For each layer and head, settings in the order of testing.
@@ -198,13 +177,14 @@ def _learn(
     return orders
 
 
-def _choose(measured: list[Measured], orders: Orders, recall: float, confidence: float) -> Orders:
+def _choose(measured: list[Measured], orders: Orders, half: Half, recall: float, confidence: float) -> Orders:
     """Return, for each head, the settings of the family that would be the sparsest if this half calibrated it."""
     chosen: Orders = []
     for layer_measured, layer_orders in zip(measured, orders, strict=True):
         chosen.append([])
         for head, order in enumerate(layer_orders):
-            losses, density = layer_measured.losses[:, head], layer_measured.densities[:, head].mean(-1)
+            losses = half.per_group(layer_measured.losses[:, head])
+            density = layer_measured.densities[:, head].mean(-1)
             best, least = [], torch.inf
             # Every family begins with a dense setting.
             starts = [index for index, setting in enumerate(order) if setting.family == "dense"]
@@ -224,14 +204,14 @@ def _choose(measured: list[Measured], orders: Orders, recall: float, confidence:
 
 
 def _calibrate(
-    measured: list[Measured], orders: Orders, layers: list[Layer], recall: float, confidence: float
+    measured: list[Measured], orders: Orders, layers: list[Layer], half: Half, recall: float, confidence: float
 ) -> list[HeadReport]:
     """Choose every head's final setting, and return its results on this half."""
     reports = []
     for number, (layer_measured, layer_orders, layer) in enumerate(zip(measured, orders, layers, strict=True)):
         if layer.left_dense:
             continue
-        losses, densities = layer_measured.losses, layer_measured.densities.mean(-1)
+        losses, densities = half.per_group(layer_measured.losses), layer_measured.densities.mean(-1)
         last: Tensor = last_certified(losses, 1 - recall, confidence).clamp_min(0)
         for head, index in enumerate(last.tolist()):
             sparsity = 1 - densities[index, head].item()

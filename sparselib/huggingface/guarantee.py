@@ -1,10 +1,11 @@
-"""Certified settings: their mean loss is below a limit with a confidence, for finite samples of any model and text.
+"""Certified settings: their mean loss is below a limit with a confidence, for finite samples of independent losses.
 
 Settings are tested in an order fixed in advance, from the densest on, up to the first that is not certified (fixed-sequence
 testing; Angelopoulos et al. 2021, "Learn then Test"). The probability that the last certified setting misses more than allowed
 is then at most ``1 - confidence``. Each test bets against its setting (Waudby-Smith and Ramdas 2020, "Estimating means of
 bounded random variables by betting"). If the mean loss is not below the limit, the capital is not expected to grow, and it
-reaches ``1 / (1 - confidence)`` with a probability of at most ``1 - confidence`` (Ville's inequality).
+reaches ``1 / (1 - confidence)`` with a probability of at most ``1 - confidence`` (Ville's inequality). Losses of one document's
+sequences are not independent, so a bet is about a document's mean loss (:mod:`sparselib.huggingface.halves`).
 """
 
 import math

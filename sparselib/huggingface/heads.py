@@ -1,5 +1,6 @@
 """The predictor settings of each head as data, and the layer's predictor made from them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,13 +20,27 @@ WINDOWS = (255, 127, 63, 31, 15, 7)
 
 @dataclass(frozen=True)
 class Setting:
-    """One head's predictor: its family, the family's numbers, and the total width of the window added to it."""
+    """One head's predictor: its family, the family's numbers, and the total width of the window added to it.
+
+    Raise ``ValueError`` for an unknown family or numbers that it cannot have.
+    """
 
     family: str
     window: int = 0
     threshold: float = 0.0
     clusters: int = 0
     top_k: int = 0
+
+    def __post_init__(self):
+        one_of("family", self.family, (DENSE, *FAMILIES))
+        for name in ("window", "clusters", "top_k"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 0:
+                raise ValueError(f"`{name}` must be a whole number of at least 0, got {value!r}")
+        if type(self.threshold) not in (int, float) or math.isnan(self.threshold):
+            raise ValueError(f"`threshold` must be a number, got {self.threshold!r}")
+        if self.family == "kmeans" and not 1 <= self.top_k <= self.clusters:
+            raise ValueError(f"`top_k` must be from 1 to the {self.clusters} clusters, got {self.top_k}")
 
     def __str__(self) -> str:
         if self.family == "distance":

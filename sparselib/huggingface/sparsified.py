@@ -1,8 +1,6 @@
-"""A model with sparsified heads, saved beside its weights and bound to them by a hash."""
+"""A model with sparsified heads, saved beside its weights and bound to them and to its configuration."""
 
-import hashlib
 import json
-import os
 from contextlib import AbstractContextManager, ExitStack
 from contextvars import ContextVar
 from dataclasses import asdict
@@ -10,7 +8,6 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors.torch import load, save
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -18,14 +15,23 @@ from sparselib.control import AttentionControl, LayerCall
 from sparselib.graphs import PredictedGraph
 from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
 from sparselib.huggingface.blocks import visited_blocks
-from sparselib.huggingface.heads import Setting, per_head
+from sparselib.huggingface.heads import per_head
 from sparselib.huggingface.layers import Inputs, Layer
-from sparselib.huggingface.report import HeadReport, Report
+from sparselib.huggingface.report import Report
+from sparselib.huggingface.saved import FILE, hash_of, layers_of, read, report_of, write
 from sparselib.normalizers import Entmax
-from sparselib.projections import Projection
 
-FORMAT = 1
-DESCRIPTION, TENSORS = "sparsified.json", "sparsified.safetensors"
+#: Settings of a model that say where it comes from, how it is run or what else it returns, but do not change its output.
+NO_EFFECT = {
+    "_name_or_path",
+    "architectures",
+    "dtype",
+    "output_attentions",
+    "output_hidden_states",
+    "return_dict",
+    "transformers_version",
+    "use_cache",
+}
 #: The open ``with`` blocks of this thread or task, and what closes them.
 _ENTERED: ContextVar[tuple[tuple["Sparsified", ExitStack], ...]] = ContextVar("entered", default=())
 
@@ -103,25 +109,21 @@ class Sparsified(AbstractContextManager):
         return self.control.visiting(visited_blocks(self._layers, size))
 
     def save(self, folder: str | Path) -> None:
-        """Write ``sparsified.json`` and ``sparsified.safetensors``, each atomically.
+        """Write ``sparsified.safetensors``, atomically.
 
         Parameters
         ----------
         folder : str or Path
             Created if it does not exist.
         """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         tensors = {}
         for number, layer in enumerate(self._layers):
             if layer.projection is not None:
                 tensors |= {f"{number}.weight": layer.projection.weight, f"{number}.bias": layer.projection.bias}
                 tensors |= {f"{number}.clusters{count}": x for count, x in layer.centroids.items()}
-        content = save({name: x.cpu().contiguous() for name, x in tensors.items()})
         description = {
-            "format": FORMAT,
             "weights": hash_of_weights(self._model),
-            "tensors": hashlib.sha256(content).hexdigest(),
+            "configuration": configuration_of(self._model),
             "alpha": self._alpha,
             "layers": [
                 {
@@ -133,13 +135,11 @@ class Sparsified(AbstractContextManager):
             ],
             "report": asdict(self.report),
         }
-        text = json.dumps(description | {"checksum": _checksum(description)}, indent=1)
-        _replace(folder / TENSORS, content)
-        _replace(folder / DESCRIPTION, text.encode())
+        write(Path(folder), description, tensors)
 
     @classmethod
     def load(cls, model: PreTrainedModel, folder: str | Path, inputs: Inputs | None = None) -> Self:
-        """Load the files of :meth:`save` for a model with the same weights.
+        """Load the file of :meth:`save` for a model with the same weights and configuration.
 
         Parameters
         ----------
@@ -151,39 +151,56 @@ class Sparsified(AbstractContextManager):
         Raises
         ------
         ValueError
-            If a file was changed, has another format or belongs to other weights. The message names the file, and the model is
-            unchanged.
+            If the file was changed, has another format, or belongs to other weights or to another configuration. The message
+            names the file, and the model is unchanged.
         """
         check_model(model)
-        folder = Path(folder)
-        description = _read_description(folder / DESCRIPTION)
-        content = (folder / TENSORS).read_bytes()
-        if hashlib.sha256(content).hexdigest() != description["tensors"]:
-            raise ValueError(f"{folder / TENSORS} was changed since it was saved; save it again")
+        path = Path(folder, FILE)
+        description, tensors = read(path)
         if hash_of_weights(model) != description["weights"]:
             raise ValueError(
-                f"{folder / DESCRIPTION} belongs to other weights than those of this {type(model).__name__}; sparsify it again"
+                f"{path} belongs to other weights than those of this {type(model).__name__}; sparsify it again"
             )
-        tensors = load(content)
-        layers = []
-        for number, entry in enumerate(description["layers"]):
-            layer = Layer(entry["causal"], entry["left_dense"], chosen=[Setting(**head) for head in entry["heads"]])
-            if not layer.left_dense:
-                layer.projection = Projection(tensors[f"{number}.weight"], tensors[f"{number}.bias"])
-                start = f"{number}.clusters"
-                layer.centroids = {
-                    int(key.removeprefix(start)): x for key, x in tensors.items() if key.startswith(start)
-                }
-            layers.append(layer)
+        _check_configuration(path, description["configuration"], configuration_of(model))
+        layers = layers_of(path, description, tensors)
         with restored_on_error(model):
             control = use_attention(model, Entmax(description["alpha"]), inputs)
             if control.layers != len(layers):
                 raise ValueError(
-                    f"`inputs` must reach the {len(layers)} layers of {folder / DESCRIPTION}, but reach {control.layers} layers"
+                    f"`inputs` must reach the {len(layers)} layers of {path}, but reach {control.layers} layers"
                 )
-        report = description["report"]
-        report = Report(**report | {"heads": [HeadReport(**head) for head in report["heads"]]})
-        return cls(model, control, layers, report, description["alpha"])
+        return cls(model, control, layers, report_of(path, description), description["alpha"])
+
+
+def read_report(folder: str | Path) -> Report:
+    """Return the report of a folder of :meth:`Sparsified.save`, without a model.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file was changed or has another format.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from transformers import RobertaConfig, RobertaModel
+    >>> from sparselib.huggingface import sparsify
+    >>> tiny = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 99}
+    >>> model = RobertaModel(RobertaConfig(**tiny)).eval()
+    >>> batches = [{"input_ids": torch.randint(5, 99, (4, 12))} for _ in range(4)]
+    >>> with TemporaryDirectory() as folder:
+    ...     sparsify(model, batches, recall=0.5, confidence=0.5).save(folder)
+    ...     read_report(folder).recall
+    0.5
+    """
+    path = Path(folder, FILE)
+    return report_of(path, read(path)[0])
 
 
 def _graph(number: int, layers: list[Layer], device: torch.device) -> PredictedGraph | None:
@@ -197,33 +214,23 @@ def _graph(number: int, layers: list[Layer], device: torch.device) -> PredictedG
 
 def hash_of_weights(model: nn.Module) -> str:
     """Return the SHA-256 of the names, shapes and bytes of a model's parameters and buffers."""
-    digest = hashlib.sha256()
-    for name, x in sorted(model.state_dict().items()):
-        digest.update(f"{name} {x.dtype} {tuple(x.shape)}".encode())
-        digest.update(x.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+    return hash_of(model.state_dict())
 
 
-def _read_description(path: Path) -> dict:
-    """Return the description in a file; raise ``ValueError`` if the file was changed or has another format."""
-    try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-        checksum = description.pop("checksum")
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ValueError(f"{path} was changed since it was saved ({error}); save it again") from None
-    if checksum != _checksum(description):
-        raise ValueError(f"{path} was changed since it was saved; save it again")
-    if description["format"] != FORMAT:
-        raise ValueError(f"{path} must have format {FORMAT}, got {description['format']}; sparsify with this version")
-    return description
+def configuration_of(model: PreTrainedModel) -> dict:
+    """Return the settings of a model that its output depends on, as plain JSON."""
+    return _without_origin(json.loads(model.config.to_json_string(use_diff=False)))
 
 
-def _checksum(description: dict) -> str:
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+def _without_origin(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _without_origin(x) for key, x in value.items() if key not in NO_EFFECT}
+    return value
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    temporary = path.with_name(f"{path.name}.part")
-    temporary.write_bytes(content)
-    os.replace(temporary, path)
+def _check_configuration(path: Path, saved: dict, current: dict) -> None:
+    """Raise ``ValueError``, naming the settings, if the model has other ones than the saved model."""
+    other = [key for key in sorted(saved.keys() | current.keys()) if saved.get(key) != current.get(key)]
+    if other:
+        values = ", ".join(f"{key} {saved.get(key)!r} instead of {current.get(key)!r}" for key in other)
+        raise ValueError(f"{path} belongs to a model with {values}; sparsify this model again")

@@ -84,7 +84,6 @@ rule sparsify:
             RETROFIT_FILES.sparsified("{recall}") / name
             for name in (
                 "measured.parquet",
-                "sparsified.json",
                 "sparsified.safetensors",
             )
         ],

@@ -13,6 +13,7 @@ from replication.corpora.tokens import KIND
 from replication.files.storage import write_tensors
 from replication.results import read_rules, read_sparsified, rule_points
 from replication.retrofit.model import load_encoder
+from replication.retrofit.text import drawn_sequences
 from replication.settings import label
 from sparselib.huggingface import Sparsified
 
@@ -127,3 +128,17 @@ def test_another_model_is_loaded_from_its_folder(folder, unmeasured, tmp_path):
     succeed(tmp_path, "measure-rules")
     tables = [read_rules(run / "results/tiny/retrofit") for run in (folder, tmp_path)]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
+
+
+def test_calibration_text_is_drawn_from_all_that_is_left(tmp_path):
+    """Consecutive sequences would be of one document, and the guarantee assumes independent ones."""
+    ids = torch.arange(100)[:, None].expand(-1, 4)
+    write_tensors(tmp_path / "tokens.safetensors", {"input_ids": ids.clone()}, kind=KIND)
+    drawn = drawn_sequences(tmp_path / "tokens.safetensors", 10, 40, seed=0)[:, 0].tolist()
+    assert len(set(drawn)) == 40
+    assert min(drawn) >= 10
+    assert max(drawn) >= 80
+    assert drawn != sorted(drawn)
+    assert drawn == drawn_sequences(tmp_path / "tokens.safetensors", 10, 40, seed=0)[:, 0].tolist()
+    with pytest.raises(ValueError, match="must contain at least 101 sequences, got 100"):
+        drawn_sequences(tmp_path / "tokens.safetensors", 10, 91, seed=0)

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import made, text
 
-from sparselib.huggingface import use_attention
+from sparselib.huggingface import sparsify, use_attention
 from sparselib.huggingface.calibration import _choose
 from sparselib.huggingface.gold import gold_rule
 from sparselib.huggingface.guarantee import certified, last_certified, sequences_needed
+from sparselib.huggingface.halves import Half, split
 from sparselib.huggingface.heads import Setting
 from sparselib.huggingface.layers import Layer, Measured, observed_layers
 from sparselib.huggingface.learning import learn_projections
@@ -38,6 +39,54 @@ def test_what_misses_nothing_is_certified_by_as_many_sequences_as_announced_and_
     assert needed == 50
     assert certified(torch.zeros(needed), 0.05, 0.9)
     assert not certified(torch.zeros(needed - 1), 0.05, 0.9)
+
+
+@pytest.mark.parametrize("size", [4, 8, 32])
+def test_losses_of_one_document_that_are_all_alike_break_no_promise_if_it_is_one_bet(size):
+    """Documents miss everything or nothing, at the limit; a bet per sequence fails in half to nine tenths of the trials."""
+    generator = torch.Generator().manual_seed(0)
+    of_documents = (torch.rand(4000, 60, generator=generator) < ALLOWED).double()
+    losses = of_documents.repeat_interleave(size, dim=-1)
+    half = Half([], torch.arange(60).repeat_interleave(size))
+    wrong = certified(half.per_group(losses), ALLOWED, CONFIDENCE).double().mean().item()
+    assert wrong <= 1 - CONFIDENCE + 3 * math.sqrt(0.09 / 4000)
+    assert certified(losses, ALLOWED, CONFIDENCE).double().mean().item() > 0.4
+
+
+def test_halves_are_shuffled_and_share_no_group():
+    rows = torch.arange(60)
+    batches = [{"input_ids": part[:, None], "positions": torch.zeros(1, 1)} for part in rows.split(7)]
+    names = [f"document {row // 3}" for row in rows.tolist()]
+    first, second = split(batches, names, 0, 0.5, 0.5)
+    documents = [
+        [int(row) // 3 for inputs in half.batches for row in inputs["input_ids"][:, 0]] for half in (first, second)
+    ]
+    assert sorted(documents[0] + documents[1]) == [row // 3 for row in rows.tolist()]
+    assert not set(documents[0]) & set(documents[1])
+    assert sorted(set(documents[0])) not in (list(range(10)), list(range(10, 20)))
+    for half, own in zip((first, second), documents, strict=True):
+        means = half.per_group(torch.tensor(own, dtype=torch.float64))
+        assert sorted(means.tolist()) == sorted(set(own))
+        assert means.tolist() != sorted(means.tolist())
+        assert all(inputs["positions"].shape == (1, 1) for inputs in half.batches)
+    again = split(batches, names, 0, 0.5, 0.5)[0]
+    assert torch.equal(again.groups, first.groups)
+    alone, _ = split(batches, None, 0, 0.5, 0.5)
+    assert sorted(alone.groups.tolist()) == list(range(30))
+
+
+def test_groups_are_checked_and_documents_are_counted():
+    model = made("bert")
+    with pytest.raises(ValueError, match="`groups` must have one entry per sequence, got 3 for 120 sequences"):
+        sparsify(model, text(12), recall=0.9, groups=[1, 2, 3])
+    with pytest.raises(
+        ValueError, match=r"`groups` must leave at least 25 groups to calibrate with.* got 6 in the second half"
+    ):
+        sparsify(model, text(12), recall=0.9, groups=[number // 10 for number in range(120)])
+    with pytest.raises(ValueError, match=r"`batches\[0\]\['attention_mask'\]` must have 10 rows or one, got 4"):
+        sparsify(model, [{name: x if name == "input_ids" else x[:4] for name, x in text(1)[0].items()}], recall=0.9)
+    report = sparsify(model, text(12), recall=0.9, groups=iter([number // 2 for number in range(120)])).report
+    assert len(report.heads) == 8
 
 
 @settings(deadline=None, max_examples=50)
@@ -81,7 +130,7 @@ def test_over_200_random_splits_heads_fall_below_the_target_as_rarely_as_promise
         mixed = torch.randperm(losses.shape[-1], generator=torch.Generator().manual_seed(seed))
         choose, calibrate, other = mixed[:120], mixed[120:240], mixed[240:]
         half = Measured([losses[..., choose]], [densities[..., choose]])
-        (orders,) = _choose([half], [[order] * 4], 1 - ALLOWED, CONFIDENCE)
+        (orders,) = _choose([half], [[order] * 4], Half([], torch.arange(120)), 1 - ALLOWED, CONFIDENCE)
         places = torch.tensor([[order.index(one) for one in head] for head in orders]).T  # [S, H]
         ordered = losses.gather(0, places[..., None].expand(-1, -1, losses.shape[-1]))
         last = last_certified(ordered[..., calibrate], ALLOWED, CONFIDENCE)

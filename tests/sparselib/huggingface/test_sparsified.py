@@ -2,17 +2,19 @@
 
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import safetensors.torch
 import torch
 from small_models import made, text
-from transformers import FSMTConfig, FSMTForConditionalGeneration
+from transformers import BertConfig, BertModel, FSMTConfig, FSMTForConditionalGeneration
 
-from sparselib.huggingface import Sparsified, sparsify, use_attention
+from sparselib.huggingface import Sparsified, read_report, sparsify, use_attention
 from sparselib.huggingface.blocks import _layer_blocks
 from sparselib.huggingface.heads import Setting, per_head
 from sparselib.huggingface.layers import Layer
-from sparselib.huggingface.sparsified import DESCRIPTION, TENSORS
+from sparselib.huggingface.saved import FILE, _checksum, read, write
 from sparselib.projections import Projection
 
 
@@ -69,7 +71,7 @@ def test_the_sparsity_inside_is_that_of_the_report(sparse):
 def test_saved_and_loaded_it_does_the_same(sparse, tmp_path):
     model, result = sparse
     result.save(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [DESCRIPTION, TENSORS]
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
     twin = made(model.config.model_type)
     again = Sparsified.load(twin, tmp_path)
     inputs = text(1, seed=9)[0]
@@ -78,30 +80,24 @@ def test_saved_and_loaded_it_does_the_same(sparse, tmp_path):
     assert again.report == result.report
 
 
-def test_100_changes_of_a_saved_folder_are_refused(tmp_path):
-    """Flipped bits, missing ends, other numbers, other weights, another format."""
+def test_100_changes_of_a_saved_file_are_refused(tmp_path):
+    """Flipped bits, missing ends, other weights."""
     model = made("bert")
     sparsify(model, text(12), recall=0.9, gold="entmax:1.5").save(tmp_path)
-    dice = random.Random(0)
-    own = {name: (tmp_path / name).read_bytes() for name in (DESCRIPTION, TENSORS)}
+    dice, path = random.Random(0), tmp_path / FILE
+    own = path.read_bytes()
+    header = 8 + int.from_bytes(own[:8], "little")
     for number in range(96):
-        name = (DESCRIPTION, TENSORS)[number % 2]
-        changed = bytearray(own[name])
-        place = dice.randrange(len(changed))
+        changed = bytearray(own)
+        place = dice.randrange(header if number % 2 else len(changed))
         if number % 3:
             changed[place] ^= 1 << dice.randrange(8)
         else:
             del changed[place:]
-        (tmp_path / name).write_bytes(bytes(changed))
-        with pytest.raises(ValueError, match=r"sparsified\.(json|safetensors)"):
+        path.write_bytes(bytes(changed))
+        with pytest.raises(ValueError, match=r"sparsified\.safetensors"):
             Sparsified.load(model, tmp_path)
-        (tmp_path / name).write_bytes(own[name])
-    described = json.loads(own[DESCRIPTION])
-    described["format"] = 0
-    (tmp_path / DESCRIPTION).write_text(json.dumps(described))
-    with pytest.raises(ValueError, match="was changed since it was saved"):
-        Sparsified.load(model, tmp_path)
-    (tmp_path / DESCRIPTION).write_bytes(own[DESCRIPTION])
+    path.write_bytes(own)
     with torch.no_grad():
         next(model.parameters())[0, 0] += 1e-3
     for other in (model, made("bert", seed=1), made("gpt2")):
@@ -109,6 +105,82 @@ def test_100_changes_of_a_saved_folder_are_refused(tmp_path):
         with pytest.raises(ValueError, match="belongs to other weights than those of this"):
             Sparsified.load(other, tmp_path)
         assert other.config._attn_implementation == before
+
+
+#: Settings that change the output of the same weights.
+SETTINGS = {"hidden_act": "relu", "layer_norm_eps": 1e-5, "is_decoder": True, "pad_token_id": 7}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_same_weights_with_another_configuration_are_refused(tmp_path, setting):
+    model = made("bert")
+    sparsify(model, text(12), recall=0.9, gold="entmax:1.5").save(tmp_path)
+    twin = BertModel(BertConfig(**model.config.to_diff_dict() | {setting: SETTINGS[setting]})).eval()
+    twin.load_state_dict(model.state_dict())
+    with pytest.raises(ValueError, match=rf"belongs to a model with {setting} .* instead of {SETTINGS[setting]!r}"):
+        Sparsified.load(twin, tmp_path)
+
+
+def test_a_model_read_from_a_folder_is_the_same_model(tmp_path):
+    """Where it comes from, and whether it caches keys, changes no output."""
+    model = made("bert")
+    model.config.use_cache = False
+    sparsify(model, text(12), recall=0.9, gold="entmax:1.5").save(tmp_path / "sparse")
+    model.save_pretrained(tmp_path / "model")
+    read = BertModel.from_pretrained(tmp_path / "model").eval()
+    read.config.use_cache = True
+    assert Sparsified.load(read, tmp_path / "sparse").report == read_report(tmp_path / "sparse")
+
+
+WRONG = {
+    "family": (("layers", 1, "heads", 2, "family"), "kmeanz", "layer 1, head 2: `family` must be one of dense"),
+    "clusters": (("layers", 0, "heads", 0, "clusters"), -3, "layer 0, head 0: `clusters` must be a whole number"),
+    "threshold": (("layers", 0, "heads", 0, "threshold"), float("nan"), "`threshold` must be a number"),
+    "another field": (("layers", 0, "heads", 1, "width"), 3, "layer 0, head 1: .*width"),
+    "centroids": (
+        ("layers", 0, "heads", 3), {"family": "kmeans", "clusters": 5, "top_k": 1}, "head 3: there are no centroids of 5",
+    ),
+    "heads": (("layers", 0, "heads"), [], "layer 0: .* must be finite with a row for each of 0 heads"),
+    "layer": (("layers", 0), {}, "layer 0: must have causal, left_dense and heads"),
+    "alpha": (("alpha",), "1", "`alpha` must be a number of at least 1"),
+    "report": (("report", "recall"), "high", "`recall` must be of type float, got 'high'"),
+    "head of the report": (("report", "heads", 0, "layer"), 0.5, "`layer` must be of type int"),
+    "format": (("format",), 0, "must have format"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_impossible_values_are_refused_even_with_a_right_checksum(sparse, tmp_path, case):
+    model, result = sparse
+    (*path, last), value, message = WRONG[case]
+    result.save(tmp_path)
+    description, tensors = read(tmp_path / FILE)
+    part = description
+    for key in path:
+        part = part[key]
+    part[last] = value
+    write(tmp_path, description, tensors) if case != "format" else rewritten(tmp_path / FILE, description, tensors)
+    with pytest.raises(ValueError, match=rf"sparsified\.safetensors.*{message}"):
+        Sparsified.load(model, tmp_path)
+
+
+def rewritten(path, description, tensors):
+    """Write a description whose format is another one."""
+    text = json.dumps(description | {"checksum": _checksum(description)})
+    path.write_bytes(safetensors.torch.save(tensors, {"sparsified": text}))
+
+
+def test_writers_of_one_folder_never_leave_a_mixture(tmp_path):
+    """Each saves as another thread loads: any file that is there is whole, and no temporary file stays."""
+    first, second = (sparsify(made("bert"), text(12), recall=recall, gold="entmax:1.5") for recall in (0.8, 0.9))
+    first.save(tmp_path)
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(lambda x=x: [x.save(tmp_path) for _ in range(15)]) for x in (first, second)]
+        while not all(writer.done() for writer in writers):
+            assert read_report(tmp_path).recall in (0.8, 0.9)
+        for writer in writers:
+            writer.result()
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
 def test_gradients_outlive_the_block_when_layers_are_checkpointed():
@@ -218,7 +290,7 @@ def test_batches_may_be_read_once():
 
 
 def test_no_batches_are_refused():
-    with pytest.raises(ValueError, match="`batches` must hold at least two"):
+    with pytest.raises(ValueError, match="`batches` must leave at least"):
         sparsify(made("bert"), [])
 
 

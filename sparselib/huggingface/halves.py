@@ -1,0 +1,105 @@
+"""The two halves of a text: sequences of the same document stay together, and documents are in random order."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sparselib.huggingface.guarantee import sequences_needed
+from sparselib.huggingface.layers import Inputs
+
+
+@dataclass(frozen=True)
+class Half:
+    """Some of the sequences, in batches.
+
+    Parameters
+    ----------
+    batches : list of mappings of Tensors
+        The model's inputs.
+    groups : Tensor
+        Integers ``[N]``: the group of each sequence, numbered from 0 in random order.
+    """
+
+    batches: list[Inputs]
+    groups: Tensor
+
+    def per_group(self, losses: Tensor) -> Tensor:
+        """Average losses ``[..., N]`` over the sequences of each group, and return them in random order: ``[..., G]``."""
+        sizes = self.groups.bincount()
+        sums = losses.new_zeros(*losses.shape[:-1], len(sizes), dtype=torch.float64)
+        return sums.index_add(-1, self.groups, losses.double()) / sizes
+
+
+def split(
+    batches: Sequence[Inputs], groups: Iterable[Hashable] | None, seed: int, allowed: float, confidence: float
+) -> tuple[Half, Half]:
+    """Shuffle groups of sequences and split them into two halves.
+
+    Parameters
+    ----------
+    batches : sequence of mappings of Tensors
+        The model's inputs.
+    groups : iterable, optional
+        The group of each sequence. By default, each sequence is a group of its own.
+    seed : int
+        Seed of the order.
+    allowed, confidence : float
+        Allowed loss and confidence, which need a number of groups in the second half.
+
+    Raises
+    ------
+    ValueError
+        If a batch is no mapping of tensors with a row per sequence, `groups` has another number of entries than there are
+        sequences, or the second half has too few groups.
+    """
+    sizes = [_size(number, inputs) for number, inputs in enumerate(batches)]
+    names = list(range(sum(sizes)) if groups is None else groups)
+    if len(names) != sum(sizes):
+        raise ValueError(f"`groups` must have one entry per sequence, got {len(names)} for {sum(sizes)} sequences")
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    needed, middle = sequences_needed(allowed, confidence), len(numbers) // 2
+    if middle == 0 or len(numbers) - middle < needed:
+        argument, unit = ("batches", "sequences") if groups is None else ("groups", "groups")
+        raise ValueError(
+            f"`{argument}` must leave at least {needed} {unit} to calibrate with for a recall of {1 - allowed:.4g} with "
+            f"confidence {confidence}, got {len(numbers) - middle} in the second half of {len(numbers)} {unit}; pass more"
+        )
+    order = torch.randperm(len(numbers), generator=torch.Generator().manual_seed(seed))
+    places = order[torch.tensor([numbers[name] for name in names])].split(sizes)
+    return _half(batches, places, 0, middle), _half(batches, places, middle, len(numbers))
+
+
+def _half(batches: Sequence[Inputs], places: Sequence[Tensor], start: int, end: int) -> Half:
+    """Return the sequences whose group has a place from `start` to before `end`."""
+    kept = [((start <= place) & (place < end)).nonzero()[:, 0] for place in places]
+    return Half(
+        [_rows(inputs, rows) for inputs, rows in zip(batches, kept, strict=True) if len(rows)],
+        torch.cat([place[rows] - start for place, rows in zip(places, kept, strict=True)]),
+    )
+
+
+def _rows(inputs: Inputs, rows: Tensor) -> Inputs:
+    size = len(next(iter(inputs.values())))
+    return {name: x[rows.to(x.device)] if len(x) == size else x for name, x in inputs.items()}
+
+
+def _size(number: int, inputs: Inputs) -> int:
+    """Return how many sequences a batch has; raise ``ValueError`` if it is no mapping of tensors with a row for each."""
+    if not isinstance(inputs, Mapping) or not inputs:
+        given = "an empty one" if isinstance(inputs, Mapping) else type(inputs).__name__
+        raise ValueError(
+            f"`batches[{number}]` must be a mapping from argument names to tensors, got {given}; pass "
+            '{"input_ids": ids} for ids alone'
+        )
+    size = 0
+    for name, x in inputs.items():
+        if not isinstance(x, Tensor):
+            raise ValueError(f"`batches[{number}][{name!r}]` must be a Tensor, got {type(x).__name__}")
+        rows = len(x) if x.dim() else 0
+        size = size or rows
+        # One row serves all sequences, such as that of positions.
+        if rows not in (1, size):
+            raise ValueError(f"`batches[{number}][{name!r}]` must have {size or 'some'} rows or one, got {rows}")
+    return size
