@@ -8,6 +8,7 @@ from replication.books import books_of
 from replication.corpora.documents import Document
 from replication.corpora.sources import read_splits
 from replication.corpora.text_files import open_bytes
+from replication.files.texts import symbol_file
 
 SPLITS = ("train", "valid", "test")
 #: Pixels of a side, and symbols of a digit: the start symbol, then all pixels.
@@ -132,7 +133,7 @@ def _read_file(path: Path) -> dict[str, Split]:
 
 
 def _read_folder(folder: Path) -> dict[str, Split]:
-    paths = {name: _find(folder, name) for name in SPLITS}
+    paths = {name: symbol_file(folder, name) for name in SPLITS}
     for name in ("train", "valid"):
         if paths[name] is None:
             raise FileNotFoundError(f"{folder}: no {name}.txt or {name}.txt.gz")
@@ -143,11 +144,3 @@ def _read_folder(folder: Path) -> dict[str, Split]:
         splits["valid"] = Split(whole.text[:half], f"first half of {whole.origin}")
         splits["test"] = Split(whole.text[half:], f"second half of {whole.origin}")
     return splits
-
-
-def _find(folder: Path, name: str) -> Path | None:
-    """Return the file of a split, or None if there is none."""
-    paths = [path for path in (folder / f"{name}.txt", folder / f"{name}.txt.gz") if path.is_file()]
-    if len(paths) > 1:
-        raise ValueError(f"{folder}: has both {paths[0].name} and {paths[1].name}; remove one of them")
-    return paths[0] if paths else None

@@ -42,8 +42,10 @@ class Karpathy(Section):
     """Karpathy's splits of COCO, from local files."""
 
     source: Literal["karpathy"]
-    captions: Annotated[t.Text, checked(_file, files=True)] = Field(description="Path of the file `dataset_coco.json`.")
-    regions: Annotated[t.Text, checked(_folder, files=True)] = Field(
+    captions: Annotated[t.Location, checked(_file, files=True)] = Field(
+        description="Path of the file `dataset_coco.json`."
+    )
+    regions: Annotated[t.Location, checked(_folder, files=True)] = Field(
         description="Path of a folder with `<cocoid>.npz` for each image, whose `feat` has the shape [regions, width]."
     )
 

@@ -10,17 +10,21 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypeAliasType
 
 from replication.books import BIBLE, BOOKS, FOLDER, VERSIONS, books_of, package_of
-from replication.files.packages import package_file
+from replication.files.packages import installed_taggers, package_file, taggers
+from replication.files.texts import ALIASES, aligned_file, renaming, symbol_file, text_files
 from replication.schema import MISSING, Problem, Section, checked, problem
 from replication.schema import types as t
 
 #: Languages that the embedded grammar writes.
 WRITTEN = ("en", "de", "fr")
-#: Endings of text for the masked language model.
-TEXT_ENDINGS = (".txt", ".txt.gz", ".conllu", ".conllu.gz")
-#: Other names of the validation split of aligned text.
-ALIASES = {"valid": ("valid", "val", "dev")}
 A_SEED = Field(description="Seed of the grammar.")
+ENGLISH = "en"
+Language = t.matching("[a-z]{2,3}", "a language code such as en")
+LANGUAGE = Field(
+    None,
+    description="Language of text without parts of speech, `en` if left out. spaCy's small model of this language tags the "
+    "validation split, and must be installed unless it is English.",
+)
 
 
 class GrammarText(Section):
@@ -35,10 +39,11 @@ class FolderText(Section):
     """Files `train*` and `valid*` of a folder, each `.txt` or `.conllu`, plain or `.gz`."""
 
     source: Literal["folder"]
-    path: str = Field(description="Path of the folder.")
+    path: t.Location = Field(description="Path of the folder.")
     auxiliaries: t.Maybe[t.Unique[t.Text]] = Field(
         None, description="Prefixes of tags (column 5 of CoNLL-U) whose words are tagged `AUX`."
     )
+    language: t.Maybe[Language] = LANGUAGE
 
 
 def _installed(_: "BibleText") -> Iterator[Problem]:
@@ -74,8 +79,9 @@ class HubText(Section):
     """A text data set of the Hugging Face hub, or a folder saved by `datasets`."""
 
     source: Literal["hub"]
-    name: str = Field(description="Name of the data set, or path of the folder.")
+    name: t.Location = Field(description="Name of the data set, or path of the folder.")
     configuration: t.Maybe[str] = Field(None, description="Configuration of the data set.")
+    language: t.Maybe[Language] = LANGUAGE
 
 
 TextCorpus = TypeAliasType(
@@ -129,7 +135,7 @@ class FolderPairs(Section):
     """Files `train.en`, `train.de`, ... of a folder, aligned line by line, plain or `.gz`."""
 
     source: Literal["folder"]
-    path: str = Field(description="Path of the folder.")
+    path: t.Location = Field(description="Path of the folder.")
     names: t.Maybe[SplitNames] = Field(None, description="Names of the splits in file names.")
     keys: t.Maybe[t.Text] = Field(
         None,
@@ -147,7 +153,7 @@ class HubPairs(Section):
     """A data set of the Hugging Face hub with a column `translation`, or a folder saved by `datasets`."""
 
     source: Literal["hub"]
-    name: str = Field(description="Name of the data set, or path of the folder.")
+    name: t.Location = Field(description="Name of the data set, or path of the folder.")
     configuration: t.Maybe[str] = Field(None, description="Configuration of the data set.")
     names: t.Maybe[SplitNames] = Field(
         None, description="Names of the splits, or rows of a split such as `test[10:20]`."
@@ -195,9 +201,32 @@ class Digits(Section):
     seed: t.Seed = Field(description="Seed of the split.")
 
 
+def _untagged(corpus: TextCorpus, split: str) -> Iterator[Problem]:
+    """Yield a problem if a split has no parts of speech, and no tagger of its language is installed."""
+    language = getattr(corpus, "language", None) or ENGLISH
+    if language == ENGLISH or installed_taggers(language):
+        return
+    if isinstance(corpus, FolderText) and any(
+        ".conllu" in path.suffixes for path in sorted(Path(corpus.path).glob(f"{split}*"))
+    ):
+        return
+    (model,) = taggers(language)
+    remedy = f"run: python -m spacy download {model}, or give CoNLL-U with parts of speech"
+    yield ("language",), f"must have an installed tagger for text without parts of speech, got {language!r}; {remedy}"
+
+
 def _existing(path: str) -> Iterator[Problem]:
     if not Path(path).exists():
         yield (), f"must be an existing file or folder, got {path!r}"
+    if not Path(path).is_dir():
+        return
+    try:
+        for split in ("train", "valid"):
+            if symbol_file(path, split) is None:
+                yield (), f"must be a folder with a file {split}.txt or {split}.txt.gz, got {path!r}"
+        symbol_file(path, "test")
+    except ValueError as error:
+        yield (), f"must have each text once: {error}"
 
 
 class TextCharacters(Section):
@@ -208,7 +237,7 @@ class TextCharacters(Section):
     """
 
     source: Literal["text"]
-    path: Annotated[str, checked(_existing, files=True)] = Field(description="Path of the file or folder.")
+    path: Annotated[t.Location, checked(_existing, files=True)] = Field(description="Path of the file or folder.")
 
 
 CharacterCorpus = TypeAliasType(
@@ -220,13 +249,14 @@ CharacterCorpus = TypeAliasType(
 )
 
 
-def text_corpus(*splits: str) -> type[TextCorpus]:
-    """Return the type of a text corpus with these splits."""
+def text_corpus(*splits: str, tagged: str = "") -> type[TextCorpus]:
+    """Return the type of a text corpus with these splits, of which one can need parts of speech."""
 
     def files(corpus: TextCorpus) -> Iterator[Problem]:
         if isinstance(corpus, FolderText):
-            needed = {f"{split}*": partial(_is_text, split) for split in splits}
-            yield from _lacking(corpus.path, needed)
+            yield from _of_folder(corpus.path, lambda: _lacking_texts(corpus.path, splits))
+        if tagged:
+            yield from _untagged(corpus, tagged)
 
     return Annotated[TextCorpus, checked(files, files=True)]
 
@@ -259,39 +289,43 @@ def parallel_corpora(*splits: str) -> type[dict[str, ParallelCorpus]]:
                     except FileNotFoundError as error:
                         yield (pair, "source"), f"must have its package: {error}"
             if isinstance(corpus, FolderPairs):
-                for path, what in _lacking(corpus.path, dict(_aligned_files(pair.split("-"), corpus, splits))):
+                languages = pair.split("-")
+                lacking = partial(_lacking_aligned, languages, corpus, splits)
+                for path, what in _of_folder(corpus.path, lacking):
                     yield (pair, *path), what
 
     return Annotated[Pairs, checked(problems), checked(files, files=True)]
 
 
-def _aligned_files(
-    languages: list[str], corpus: FolderPairs, splits: Sequence[str]
-) -> Iterator[tuple[str, Callable[[str], bool]]]:
-    """Yield the names that each file of a folder may have, and the test of a file's name."""
+def aligned_names(languages: Sequence[str], corpus: FolderPairs, splits: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the names that each file of a folder may have, without ``.gz``."""
     needed = [(split, ending) for split in splits for ending in (*languages, *t.values_of(corpus.documents))]
     if corpus.keys is not None:
         needed += [("test", f"{corpus.keys}.{language}") for language in languages]
     for split, ending in needed:
         named = corpus.names and getattr(corpus.names, split)
-        names = [f"{name}.{ending}" for name in ([named] if named else ALIASES.get(split, [split]))]
-        yield " or ".join(names), partial(_is_aligned, names)
+        yield [f"{name}.{ending}" for name in ([named] if named else ALIASES.get(split, [split]))]
 
 
-def _is_text(split: str, file: str) -> bool:
-    return file.startswith(split) and file.endswith(TEXT_ENDINGS)
+def _lacking_texts(folder: str, splits: Sequence[str]) -> Iterator[str]:
+    for split in splits:
+        if not text_files(folder, split):
+            yield f"must be a folder with a file {split}*, got {folder!r}{renaming(folder, split)}"
 
 
-def _is_aligned(names: list[str], file: str) -> bool:
-    return file.removesuffix(".gz") in names
+def _lacking_aligned(languages: Sequence[str], corpus: FolderPairs, splits: Sequence[str]) -> Iterator[str]:
+    for names in aligned_names(languages, corpus, splits):
+        if aligned_file(corpus.path, names) is None:
+            yield f"must be a folder with a file {' or '.join(names)}, got {corpus.path!r}"
 
 
-def _lacking(folder: str, needed: dict[str, Callable[[str], bool]]) -> Iterator[Problem]:
-    """Yield a problem if there is no such folder, and for each name that no file in it has."""
+def _of_folder(folder: str, lacking: Callable[[], Iterator[str]]) -> Iterator[Problem]:
+    """Yield a problem if there is no such folder, for each file that it lacks, and for a file that it has twice."""
     if not Path(folder).is_dir():
         yield ("path",), f"must be an existing folder, got {folder!r}"
         return
-    files = [file.name for file in Path(folder).iterdir()]
-    for name, matches in needed.items():
-        if not any(map(matches, files)):
-            yield ("path",), f"must be a folder with a file {name}, got {folder!r}"
+    try:
+        for what in lacking():
+            yield ("path",), what
+    except ValueError as error:
+        yield ("path",), f"must have each text once: {error}"

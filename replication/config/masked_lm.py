@@ -1,6 +1,7 @@
 """The section `masked_lm`: a masked language model, its attention graphs and its evaluation under predicted graphs."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,14 +19,21 @@ HELD_OUT = "held-out"
 Schedule = Literal["linear", "cosine", "constant", "constant_with_warmup"]
 
 
+#: Names of models on the hub.
+HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
 def _installed(name: str) -> Iterator[Problem]:
     try:
-        located(name)
+        folder = located(name)
     except FileNotFoundError as error:
         yield (), f"must have its package: {error}"
+        return
+    if not (Path(folder).is_dir() or HUB_NAME.fullmatch(name)):
+        yield (), f"must be an existing folder or a name on the hub, got {name!r}"
 
 
-Pretrained = Annotated[str, checked(_installed, files=True)]
+Pretrained = Annotated[t.Location, checked(_installed, files=True)]
 
 
 class Tokenizer(Section):
@@ -149,7 +157,7 @@ def _unseen(name: str) -> Iterator[Problem]:
 
 
 class _Model(Section):
-    corpus: text_corpus("train", "valid") = Field(description="Text to train and to evaluate on.")
+    corpus: text_corpus("train", "valid", tagged="valid") = Field(description="Text to train and to evaluate on.")
     unseen: dict[Annotated[t.Name, checked(_unseen)], text_corpus("valid")] = Field(
         description="Further corpora to measure perplexity on. Only their validation splits are read."
     )

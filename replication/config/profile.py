@@ -20,8 +20,10 @@ from replication.schema import types as t
 
 
 def _folder_or_false(value: object) -> object:
-    if value is False or (isinstance(value, str) and value):
+    if value is False:
         return value
+    if isinstance(value, str) and value:
+        return t.expanded(value)
     raise problem(f"must be a folder or false, got {shown(value)}")
 
 

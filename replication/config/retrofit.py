@@ -7,6 +7,7 @@ from pydantic import Field
 
 from replication.config.corpora import text_corpus
 from replication.config.grids import Rules, too_many_clusters
+from replication.config.masked_lm import Pretrained
 from replication.schema import Problem, Section
 from replication.schema import types as t
 
@@ -45,7 +46,7 @@ class Retrofit(Section):
     Each head is tuned to a recall.
     """
 
-    model: t.Text = Field(
+    model: Pretrained = Field(
         description="`masked_lm` for the model of this run, a hub name, a folder, or `package:NAME/FOLDER` in an installed "
         "package."
     )

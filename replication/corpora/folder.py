@@ -5,15 +5,17 @@ from pathlib import Path
 
 from replication.corpora.documents import Document, Sentence
 from replication.corpora.text_files import read_lines
+from replication.files.texts import ENDINGS, renaming, text_files
 
-SUFFIXES = (".txt", ".txt.gz", ".conllu", ".conllu.gz")
+#: Universal tags of a word that can be an underscore itself, which is how CoNLL-U writes a missing value.
+UNDERSCORES = ("PUNCT", "SYM", "X")
 
 
 def read_folder(folder: str | Path, split: str, auxiliaries: Sequence[str] = ()) -> Iterator[Document]:
     """Yield the documents of all files whose name begins with ``split``, in the order of their names.
 
     In plain text, a line is a sentence, whitespace separates words, and a file is a document. CoNLL-U gives words and
-    universal part-of-speech tags (column 4), and ``# newdoc`` starts a document.
+    universal part-of-speech tags (column 4), and ``# newdoc`` starts a document. A word whose tag is ``_`` has none.
 
     Parameters
     ----------
@@ -30,15 +32,16 @@ def read_folder(folder: str | Path, split: str, auxiliaries: Sequence[str] = ())
     FileNotFoundError
         If there is no such folder, or no such file in it.
     ValueError
-        If a file has no sentence, is damaged or not UTF-8, a line of CoNLL-U has not ten columns, or ``auxiliaries`` are
-        given and none occurs in a file.
+        If two files have the same text or only some are annotated, a file has no sentence, is damaged or not UTF-8, a line of
+        CoNLL-U has not ten columns or no word, or ``auxiliaries`` are given and none occurs in a file.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder of text files")
-    paths = [path for path in sorted(folder.glob(f"{split}*")) if path.name.endswith(SUFFIXES)]
+    paths = text_files(folder, split)
     if not paths:
-        raise FileNotFoundError(f"{folder}: no file named {split}* that ends in {', '.join(SUFFIXES)}")
+        endings = ", ".join(ENDINGS)
+        raise FileNotFoundError(f"{folder}: no file named {split}* that ends in {endings}{renaming(folder, split)}")
     for path in paths:
         empty = True
         for document in _documents(path, tuple(auxiliaries)):
@@ -65,16 +68,16 @@ def _parse_conllu(path: Path, lines: Iterable[str], auxiliaries: tuple[str, ...]
 
     def end_sentence():
         if words:
-            sentences.append(Sentence(words.copy(), tags.copy()))
+            sentences.append(Sentence(words.copy(), tags.copy() if any(tags) else []))
             words.clear(), tags.clear()
 
-    for number, line in enumerate(map(str.rstrip, lines), start=1):
+    for number, line in enumerate(lines, start=1):
         if line.startswith("# newdoc"):
             end_sentence()
             if sentences:
                 yield Document(sentences)
                 sentences = []
-        elif not line:
+        elif not line.strip():
             end_sentence()
         elif not line.startswith("#"):
             columns = line.split("\t")
@@ -82,10 +85,15 @@ def _parse_conllu(path: Path, lines: Iterable[str], auxiliaries: tuple[str, ...]
                 raise ValueError(f"{path}, line {number}: CoNLL-U must have 10 columns, got {len(columns)}")
             # Multiword ranges (1-2) and empty nodes (1.1) are not words.
             if columns[0].isdigit():
+                if columns[1].strip() in ("", "_") and columns[3] not in UNDERSCORES:
+                    raise ValueError(
+                        f"{path}, line {number}: must have a word in column 2, got {columns[1]!r}; treebanks released without "
+                        "their words must be merged with the text first"
+                    )
                 words.append(columns[1])
                 is_auxiliary = columns[4].startswith(auxiliaries)
                 has_auxiliary |= is_auxiliary
-                tags.append("AUX" if is_auxiliary else columns[3])
+                tags.append("AUX" if is_auxiliary else columns[3].strip().replace("_", ""))
     end_sentence()
     if sentences:
         yield Document(sentences)

@@ -7,6 +7,7 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
 from replication.corpora.documents import Document, Sentence
+from replication.corpora.text_files import composed
 
 #: Branch of a dataset's repository with the parquet files that the hub made of its script.
 CONVERTED = "refs/convert/parquet"
@@ -30,12 +31,12 @@ def read_hub(name: str, split: str, configuration: str | None = None, column: st
     Raises
     ------
     ValueError
-        If the split or the column does not exist, or contains no text.
+        If the split or the column does not exist, contains no text, or a row has a number or null in place of a text.
     """
     rows = _rows(name, split, configuration)
     if column not in rows.column_names:
         raise ValueError(f"{name}: no column {column}; it has {', '.join(rows.column_names)}")
-    documents = _documents(rows, column)
+    documents = _documents(rows, column, name)
     first = next(documents, None)
     if first is None:
         raise ValueError(f"{name}: split {split} contains no text")
@@ -65,17 +66,19 @@ def read_hub_translations(
     Raises
     ------
     ValueError
-        If the split, the column or a language does not exist, or no pair remains.
+        If the split, the column or a language does not exist, a text is a number or null, or no pair remains.
     """
     rows = _rows(name, split, configuration)
     if "translation" not in rows.column_names:
         raise ValueError(f"{name}: no column translation; it has {', '.join(rows.column_names)}")
     lines: dict[str, list[str]] = {language: [] for language in languages}
-    for row in rows:
+    for number, row in enumerate(rows):
         pair = row["translation"]
+        if pair is None:
+            raise ValueError(f"{name}, row {number}: translation must be a pair of sentences, got null")
         if missing := [language for language in languages if language not in pair]:
             raise ValueError(f"{name}: no language {', '.join(missing)}; it has {', '.join(pair)}")
-        sides = [" ".join(pair[language].split()) for language in languages]
+        sides = [" ".join(_text(pair[language], f"{name}, row {number}", language).split()) for language in languages]
         if all(sides):
             for language, side in zip(languages, sides, strict=True):
                 lines[language].append(side)
@@ -119,7 +122,18 @@ def _load(name: str, configuration: str | None) -> DatasetDict:
     return load_dataset(name, data_dir=configuration, revision=CONVERTED)
 
 
-def _documents(rows: Dataset, column: str) -> Iterator[Document]:
-    for row in rows:
-        if sentences := [Sentence(words) for words in map(str.split, row[column].splitlines()) if words]:
+def _documents(rows: Dataset, column: str, name: str) -> Iterator[Document]:
+    for number, row in enumerate(rows):
+        text = _text(row[column], f"{name}, row {number}", column)
+        if sentences := [Sentence(words) for words in map(str.split, text.splitlines()) if words]:
             yield Document(sentences)
+
+
+def _text(value: object, place: str, column: str) -> str:
+    """Return a value of a column as composed text; raise ``ValueError``, naming the place, if it is none."""
+    if not isinstance(value, str):
+        given = "null" if value is None else f"{value!r:.40}"
+        raise ValueError(
+            f"{place}: {column} must be text, got {given}; leave the row out, or quote the text and save it as JSON lines"
+        )
+    return composed(value, place.partition(", row ")[0])

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from replication.corpora.text_files import read_lines
 from replication.files.storage import replacing
-
-#: Names that the files of a split may have, if not only the split's own.
-_ALIASES = {"valid": ("valid", "val", "dev")}
+from replication.files.texts import ALIASES, aligned_file
 
 
 def write_parallel(folder: str | Path, split: str, lines: dict[str, Iterable[str]]) -> None:
@@ -45,7 +43,8 @@ def read_parallel(folder: str | Path, split: str, languages: Iterable[str]) -> d
     FileNotFoundError
         If there is no such folder, or no file for one of the languages in it.
     ValueError
-        If the files differ in their number of lines, a line is empty, or a file is empty, damaged or not UTF-8.
+        If the files differ in their number of lines, a line is empty, a file is empty, damaged or not UTF-8, or a split has
+        several files in a language, such as ``valid.en`` and ``dev.en`` or ``valid.en.gz``.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -58,7 +57,9 @@ def read_parallel(folder: str | Path, split: str, languages: Iterable[str]) -> d
 
 def _find(folder: Path, split: str, languages: list[str]) -> dict[str, Path]:
     """Return the file of every language, all under one name of the split."""
-    names = _ALIASES.get(split, (split,))
+    names = ALIASES.get(split, (split,))
+    for language in languages:
+        aligned_file(folder, [f"{name}.{language}" for name in names])
     paths_by_name = {name: _paths(folder, name) for name in names}
     for paths in paths_by_name.values():
         if paths.keys() >= set(languages):
@@ -69,10 +70,8 @@ def _find(folder: Path, split: str, languages: list[str]) -> dict[str, Path]:
 
 
 def _paths(folder: Path, name: str) -> dict[str, Path]:
-    """Return the files of a split by language; plain files take precedence over gzipped ones."""
-    compressed = {path.name[len(name) + 1 : -3]: path for path in sorted(folder.glob(f"{name}.*.gz"))}
-    plain = {path.name[len(name) + 1 :]: path for path in sorted(folder.glob(f"{name}.*")) if path.suffix != ".gz"}
-    return compressed | plain
+    """Return the files of a split by language."""
+    return {path.name[len(name) + 1 :].removesuffix(".gz"): path for path in sorted(folder.glob(f"{name}.*"))}
 
 
 def _read(path: Path) -> list[str]:

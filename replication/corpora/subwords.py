@@ -12,6 +12,8 @@ from replication.files.storage import replacing
 
 #: subword-nmt's mark of a piece that the next one continues.
 CONTINUED = "@@ "
+#: Words of fairseq's dictionary that are not text.
+RESERVED = ("<s>", "<pad>", "</s>", "<unk>")
 #: Typographic apostrophes that Moses separates and its detokeniser does not rejoin. French and Italian elide before any word,
 #: other languages only contract some.
 APOSTROPHE = dict.fromkeys(("fr", "it"), re.compile(r"(?<=\w) ’ (?=\w)"))
@@ -36,6 +38,23 @@ def load_codes(path: Path) -> BPE:
     if not text.startswith("#version"):
         raise ValueError(f"{path}: not codes of subword-nmt, which begin with #version")
     return BPE(io.StringIO(text))
+
+
+def cut_into_pieces(line: str, codes: BPE) -> str:
+    """Cut the words of a tokenised line into subwords.
+
+    Words that fairseq's dictionary reserves are always cut, because they would become its control symbols.
+
+    Raises
+    ------
+    ValueError
+        If a word ends in the mark of subwords: it would be joined with the next word.
+    """
+    mark = CONTINUED.strip()
+    if marked := [word for word in line.split() if word.endswith(mark)]:
+        raise ValueError(f"`line` must have no word that ends in {mark}, the mark of subwords, got {marked[0]!r}")
+    pieces = codes.process_line(line).split()
+    return " ".join(piece[0] + CONTINUED + piece[1:] if piece in RESERVED else piece for piece in pieces)
 
 
 def join_pieces(line: str) -> str:

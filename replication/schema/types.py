@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WrapValidator
@@ -71,6 +72,19 @@ OneOrMore = Annotated[
 def values_of(value: OneOrMore[T] | None) -> list[T]:
     """Return a list of a key's values: none, one or several."""
     return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def expanded(path: str) -> str:
+    """Return a path; raise an error if only a shell would expand it."""
+    if path.startswith("~"):
+        raise problem(
+            f"must be a path without ~, which only shells expand, got {path!r}; write {Path(path).expanduser()}"
+        )
+    return path
+
+
+#: A path of a file or folder, or a name on the hub.
+Location = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
 
 
 def matching(pattern: str, like: str) -> type[str]:

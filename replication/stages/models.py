@@ -89,7 +89,7 @@ def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
     expected = references.read_text(encoding="utf-8").splitlines()
     pieces = loaded.translate("test", len(expected), beam, BATCH_TOKENS)
     text = to_text(pieces, section.words, loaded.task.cfg.target_lang)
-    value, signature = score(text, expected)
+    value, signature = score(text, expected, target)
     with replacing(files.hypotheses) as temporary:
         temporary.write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
     row = {"split": "test", "sentences": len(text), "beam": beam, "bleu": value, "signature": signature}

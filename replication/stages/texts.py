@@ -16,7 +16,7 @@ def corpus(place: TextPlace, config: ConfigFile) -> None:
         if split in text.tagged:
             from replication.corpora.tagging import with_tags
 
-            documents, tag_source = with_tags(documents)
+            documents, tag_source = with_tags(documents, text.corpus.given().get("language", "en"))
         write_documents(text.files.corpus(split), documents, tag_source)
 
 

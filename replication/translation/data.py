@@ -5,8 +5,10 @@ import tempfile
 from itertools import chain
 from pathlib import Path
 
+from subword_nmt.apply_bpe import BPE
+
 from replication.corpora.parallel import read_parallel, write_parallel
-from replication.corpora.subwords import learn_codes, load_codes, tokenizer
+from replication.corpora.subwords import cut_into_pieces, learn_codes, load_codes, tokenizer
 from replication.files.seals import seal
 from replication.translation.fairseq import commands
 
@@ -49,13 +51,23 @@ def binarize(
         shutil.copyfile(like / CODES, output / CODES)
     codes = load_codes(output / CODES)
     for split, sides in tokens.items():
-        pieces = {language: [codes.process_line(line) for line in lines] for language, lines in sides.items()}
+        pieces = {language: _pieces(corpus / f"{split}.{language}", lines, codes) for language, lines in sides.items()}
         write_parallel(output / "pieces", split, pieces)
     _preprocess(output, source, target, splits, like)
     # pieces/ is sealed; fairseq writes the rest.
     for path in sorted(output.iterdir()):
         if path.is_file() and not path.name.startswith("."):
             seal(path)
+
+
+def _pieces(path: Path, lines: list[str], codes: BPE) -> list[str]:
+    pieces = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            pieces.append(cut_into_pieces(line, codes))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+    return pieces
 
 
 def _preprocess(output: Path, source: str, target: str, splits: list[str], like: Path | None) -> None:

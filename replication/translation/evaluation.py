@@ -18,9 +18,22 @@ from replication.graphs.shards import writing_graphs
 from replication.translation.model import Translator
 from sparselib.control import Graph, LayerCall
 
+#: sacreBLEU's tokenisers of languages that write no spaces between words: its own of Chinese, and characters. Its tokenisers
+#: of Japanese and Korean need MeCab. All other languages have its default, 13a.
+TOKENIZERS = dict.fromkeys(("zh", "zho", "cmn", "yue", "lzh"), "zh")
+TOKENIZERS |= dict.fromkeys(
+    ("ja", "jpn", "ko", "kor", "th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo"), "char"
+)
 
-def score(hypotheses: list[str], references: list[str]) -> tuple[float, str]:
-    """Return corpus BLEU with sacreBLEU's defaults (cased, 13a), and its signature.
+
+def metric_of(language: str, **options: bool) -> BLEU:
+    """Return sacreBLEU's metric with the tokeniser of a target language."""
+    # `force` suppresses the warning about tokenised text, since both sides are tokenised.
+    return BLEU(tokenize=TOKENIZERS.get(language), force=True, **options)
+
+
+def score(hypotheses: list[str], references: list[str], language: str) -> tuple[float, str]:
+    """Return corpus BLEU in a language with sacreBLEU's other defaults (cased), and its signature.
 
     Raises
     ------
@@ -29,14 +42,14 @@ def score(hypotheses: list[str], references: list[str]) -> tuple[float, str]:
     """
     if len(hypotheses) != len(references):
         raise ValueError(f"`hypotheses` must have one entry per reference ({len(references)}), got {len(hypotheses)}")
-    metric = BLEU(force=True)  # suppresses the warning about tokenised text, since both sides are tokenised
+    metric = metric_of(language)
     value = metric.corpus_score(hypotheses, [references]).score
     return value, str(metric.get_signature())
 
 
-def sentence_counts(hypotheses: list[str], references: list[str]) -> pd.DataFrame:
+def sentence_counts(hypotheses: list[str], references: list[str], language: str) -> pd.DataFrame:
     """Return a row per sentence: its number ``sentence``, and the counts of corpus BLEU, :data:`replication.bleu.COUNTS`."""
-    metric, rows = BLEU(force=True, effective_order=True), []
+    metric, rows = metric_of(language, effective_order=True), []
     for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True)):
         bleu = metric.sentence_score(hypothesis, [reference])
         rows.append([number, bleu.sys_len, bleu.ref_len, *bleu.counts, *bleu.totals])
@@ -174,7 +187,7 @@ def evaluate_replaced(
     def score_along(graphs: Sequence[Graph]) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
         for pieces in translator.translate_along(graphs, split, len(references), beam, batch_tokens):
             text = to_text(pieces, words, language)
-            bleu, signature = score(text, references)
-            yield {"bleu": bleu, "signature": signature}, sentence_counts(text, references)
+            bleu, signature = score(text, references, language)
+            yield {"bleu": bleu, "signature": signature}, sentence_counts(text, references, language)
 
     return replaced.evaluate_replaced(score_along, PooledTally, replacements, causal=True, device=translator.device)

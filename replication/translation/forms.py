@@ -72,11 +72,13 @@ def measure(
         BLEU's counts per sentence.
     """
     pieces = translator.translate(split, len(references), beam, batch_tokens)
-    text = to_text(pieces, words, translator.task.cfg.target_lang)
-    bleu, signature = score(text, references)
+    language = translator.task.cfg.target_lang
+    text = to_text(pieces, words, language)
+    bleu, signature = score(text, references, language)
     counts = attended(translator, split, batch_tokens)
     row = {"sentences": len(references), "beam": beam, "bleu": bleu, "signature": signature}
-    return row | {f"attended_{place}": count for place, count in counts.items()}, sentence_counts(text, references)
+    row |= {f"attended_{place}": count for place, count in counts.items()}
+    return row, sentence_counts(text, references, language)
 
 
 @torch.no_grad()

@@ -102,9 +102,9 @@ def measure(
     for contender, pieces in hypotheses.items():
         tokens = sum(len(line.split()) + 1 for line in pieces)
         text = to_text(pieces, words, task.target_lang)
-        bleu, signature = score(text, references)
+        bleu, signature = score(text, references, task.target_lang)
         columns = {"contender": contender.name, "implementation": contender.implementation}
-        sentences.append(sentence_counts(text, references).assign(**columns))
+        sentences.append(sentence_counts(text, references, task.target_lang).assign(**columns))
         rows.append(
             columns
             | {

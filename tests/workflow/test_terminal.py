@@ -45,7 +45,7 @@ def say(handler, event=None, text="", level=logging.INFO, **fields):
 
 
 def job(handler, number, rule, text=""):
-    say(handler, LogEvent.JOB_INFO, jobid=number, rule_name=rule, rule_msg=text)
+    say(handler, LogEvent.JOB_INFO, jobid=number, rule_name=rule, rule_msg=text, log=[])
 
 
 def test_steps_are_told_as_they_end_with_minutes_that_follow_time(handler, clock, capsys):
@@ -62,6 +62,14 @@ def test_steps_are_told_as_they_end_with_minutes_that_follow_time(handler, clock
         ["1/4 30.0 s short about 10 min left"],
         ["2/4 300.0 s Train the model about 5 min left"],
     ]
+
+
+def test_notes_of_a_step_are_shown_below_it(handler, tmp_path, capsys):
+    (tmp_path / "step.log").write_text("a line\nnote: 3 of 400 pairs are left out\n")
+    say(handler, LogEvent.RUN_INFO, stats={"long": 1, "total": 1})
+    say(handler, LogEvent.JOB_INFO, jobid=1, rule_name="long", rule_msg="Train", log=[str(tmp_path / "step.log")])
+    say(handler, LogEvent.JOB_FINISHED, job_id=1)
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()][2:] == ["note: 3 of 400 pairs are left out"]
 
 
 def test_the_next_run_of_the_profile_knows_what_this_one_took(handler, clock, tmp_path):

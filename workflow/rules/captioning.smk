@@ -18,6 +18,7 @@ wildcard_constraints:
 rule pictures:
     input:
         **job("pictures"),
+        text=files_of(CAPTIONING.source, ()),
     output:
         *([REGIONS] if DRAWN else []),
         CAPTION_FILES.pictures("train"),
@@ -31,6 +32,7 @@ rule pictures:
         code=function_hash("pictures"),
         config=CONFIGURATION,
         settings=picked(CAPTIONING, "source"),
+        content=lambda _: content_of(files_of(CAPTIONING.source, ())),
     message:
         "Prepare pictures with captions"
     shell:

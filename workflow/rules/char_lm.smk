@@ -20,6 +20,7 @@ wildcard_constraints:
 rule characters:
     input:
         **job("characters"),
+        text=symbol_inputs,
     output:
         [SYMBOLS.text(split) for split in ALL_SPLITS],
         SYMBOLS.summary,
@@ -31,6 +32,7 @@ rule characters:
         code=function_hash("characters"),
         config=CONFIGURATION,
         settings=lambda wildcards: symbols(wildcards).corpora[wildcards.corpus].given(),
+        content=lambda wildcards: content_of(symbol_inputs(wildcards)),
     message:
         "Prepare the text {wildcards.corpus}"
     shell:

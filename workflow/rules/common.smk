@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
+from replication.corpora.inputs import content_of, files_in, files_of
 from replication.layout import (
     ALL_SPLITS,
     SPLITS,
@@ -100,10 +101,36 @@ def picked(section, *keys):
 
 
 def text_settings(place):
-    """Return what determines a text as plain values; its tokenization has parameters of its own."""
+    """Return what determines a text as plain values; its tokenization has parameters of its own.
+
+    A user's files are inputs too, but Snakemake compares those by time, and a file can be replaced by an older one.
+    """
     names = ("splits", "tagged", "pair", "block_words", "aligned")
     values = {name: getattr(place, name) for name in names if hasattr(place, name)}
-    return values | {"corpus": place.corpus.given()}
+    return values | {
+        "corpus": place.corpus.given(),
+        "content": content_of(text_inputs(place)),
+    }
+
+
+def text_inputs(place):
+    """Return the user's files that a text is read from."""
+    return files_of(place.corpus, place.splits, getattr(place, "pair", ()))
+
+
+def symbol_inputs(wildcards):
+    """Return the user's files that a text of characters is read from."""
+    return files_of(symbols(wildcards).corpora[wildcards.corpus], ALL_SPLITS)
+
+
+def text_of(places, name):
+    """Return an input function for the user's files of a place, whose name can have wildcards."""
+    return lambda wildcards: text_inputs(places[name.format(**wildcards)])
+
+
+def local_model(name):
+    """Return an input function for the files of a pretrained model or tokenizer in a folder of the user."""
+    return lambda wildcards: files_in(name or "")
 
 
 def shipped(name):

@@ -17,6 +17,7 @@ wildcard_constraints:
 rule form_corpus:
     input:
         **job("parallel-corpus"),
+        text=text_of(PARALLEL_PLACES, "forms/{unit}/{source}-{target}"),
     output:
         directory(FORMS.folder / "corpus"),
     log:

@@ -13,6 +13,7 @@ wildcard_constraints:
 rule corpus:
     input:
         **job("corpus"),
+        text=text_of(TOKEN_PLACES, "masked_lm"),
     output:
         [FILES.corpus(split) for split in SPLITS],
     log:
@@ -24,7 +25,7 @@ rule corpus:
     params:
         code=function_hash("corpus"),
         config=CONFIGURATION,
-        settings=text_settings(TOKEN_PLACES["masked_lm"]),
+        settings=lambda _: text_settings(TOKEN_PLACES["masked_lm"]),
     message:
         "Prepare the corpus"
     shell:
@@ -34,6 +35,7 @@ rule corpus:
 rule tokenize:
     input:
         **job("tokenize"),
+        pretrained=local_model(SECTION.tokenizer.pretrained),
         corpus=[FILES.corpus(split) for split in SPLITS],
     output:
         [FILES.tokens(split) for split in SPLITS],
@@ -56,6 +58,7 @@ rule tokenize:
 rule unseen_corpus:
     input:
         **job("corpus"),
+        text=text_of(TOKEN_PLACES, "masked_lm/unseen/{name}"),
     output:
         UNSEEN.corpus("valid"),
     log:
@@ -98,6 +101,7 @@ rule tokenize_unseen:
 rule train_masked_lm:
     input:
         **job("train-masked-lm"),
+        pretrained=local_model(getattr(SECTION.model, "pretrained", None)),
         tokens=FILES.tokens("train"),
         tokenizer=FILES.tokenizer,
     output:

@@ -12,6 +12,7 @@ CONTENDER_FOLDERS = [
 rule speed_corpus:
     input:
         **job("parallel-corpus"),
+        text=text_of(PARALLEL_PLACES, "normalizer_speed"),
     output:
         [
             SPEED_FILES.corpus(split, language)
@@ -25,7 +26,7 @@ rule speed_corpus:
     params:
         code=function_hash("parallel-corpus"),
         config=CONFIGURATION,
-        settings=text_settings(SPEED_TEXT),
+        settings=lambda _: text_settings(SPEED_TEXT),
     message:
         "Prepare the sentences for timing normalisers"
     shell:

@@ -11,6 +11,7 @@ RETROFIT_MODEL = MaskedLM(RESULTS / "masked_lm").model if OWN_MODEL else []
 rule retrofit_corpus:
     input:
         **job("corpus"),
+        text=text_of(TOKEN_PLACES, "retrofit"),
     output:
         [RETROFIT_FILES.corpus(split) for split in SPLITS],
     log:
@@ -21,7 +22,7 @@ rule retrofit_corpus:
     params:
         code=function_hash("corpus"),
         config=CONFIGURATION,
-        settings=text_settings(RETROFIT_TEXT),
+        settings=lambda _: text_settings(RETROFIT_TEXT),
     message:
         "Prepare the corpus for sparsifying a model"
     shell:
@@ -31,6 +32,7 @@ rule retrofit_corpus:
 rule retrofit_tokenize:
     input:
         **job("tokenize"),
+        pretrained=local_model(RETROFIT_TEXT.pretrained),
         corpus=[RETROFIT_FILES.corpus(split) for split in SPLITS],
         tokenizer=RETROFIT_TEXT.tokenizer if OWN_MODEL else [],
     output:
@@ -54,6 +56,7 @@ rule retrofit_tokenize:
 rule measure_rules:
     input:
         **job("measure-rules"),
+        pretrained=local_model(RETROFIT_TEXT.pretrained),
         model=RETROFIT_MODEL,
         tokens=[RETROFIT_FILES.tokens(split) for split in SPLITS],
     output:
@@ -77,6 +80,7 @@ rule measure_rules:
 rule sparsify:
     input:
         **job("sparsify"),
+        pretrained=local_model(RETROFIT_TEXT.pretrained),
         model=RETROFIT_MODEL,
         tokens=[RETROFIT_FILES.tokens(split) for split in SPLITS],
     output:

@@ -8,6 +8,7 @@ MT_LOGS = LOGS / "translation" / "{source}-{target}"
 rule parallel_corpus:
     input:
         **job("parallel-corpus"),
+        text=text_of(PARALLEL_PLACES, "translation/{source}-{target}"),
     output:
         corpus_files(PAIR, ALL_SPLITS),
     log:
@@ -81,6 +82,7 @@ if MT.pretraining:
     rule pretraining_corpus:
         input:
             **job("parallel-corpus"),
+            text=text_of(PARALLEL_PLACES, "translation/{source}-{target}/pretraining"),
         output:
             corpus_files(FIRST, SPLITS),
         log:

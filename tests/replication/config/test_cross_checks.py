@@ -246,3 +246,89 @@ def test_books_that_cannot_be_read_are_named(key, value, problem):
     (found,) = problems(changed(key, value))
     assert found.startswith(key.replace("/", "."))
     assert found.endswith(problem)
+
+
+#: Files of a folder, the section that reads it, and a part of the problem's line.
+TWICE = {
+    "two kinds": (("train.txt", "valid.txt", "valid.conllu"), "masked_lm/corpus", "has both valid.conllu and valid.txt"),
+    "gzipped": (("train.txt", "train.txt.gz", "valid.txt"), "retrofit/corpus", "has both train.txt and train.txt.gz"),
+    "unseen": (("valid.txt", "valid.txt.gz"), "masked_lm/unseen/other", "has both valid.txt and valid.txt.gz"),
+    "aligned": (
+        ("train.en", "train.de", "train.de.gz", "dev.en", "dev.de", "test.en", "test.de"), "translation/corpus/en-de",
+        "has both train.de and train.de.gz",
+    ),
+    "two names": (
+        ("train.en", "train.de", "dev.en", "dev.de", "valid.en", "test.en", "test.de"), "translation/corpus/en-de",
+        "has both valid.en and dev.en",
+    ),
+    "characters": (
+        ("train.txt", "valid.txt", "test.txt", "test.txt.gz"),
+        "char_lm/corpora/new",
+        "has both test.txt and test.txt.gz",
+    ),
+    "no characters": (("train.txt",), "char_lm/corpora/new", "must be a folder with a file valid.txt or valid.txt.gz"),
+    "another name": (("train.conllu", "dev.conllu"), "masked_lm/corpus", "; rename dev.conllu to valid.conllu"),
+    "a treebank's names": (
+        ("en_ewt-ud-train.conllu", "valid.conllu"), "masked_lm/corpus", "; rename en_ewt-ud-train.conllu to train.conllu",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TWICE)
+def test_ambiguous_and_misnamed_texts_are_refused_before_any_job(tmp_path, case):
+    names, path, end = TWICE[case]
+    for name in names:
+        (tmp_path / name).write_bytes(b"text\n")
+    source = "text" if path.startswith("char_lm") else "folder"
+    (found,) = problems(changed(path, {"source": source, "path": str(tmp_path)}))
+    assert found.startswith(path.replace("/", "."))
+    assert end in found
+
+
+def test_plain_text_of_another_language_needs_its_tagger(tmp_path):
+    for name in ("train.txt", "valid.txt"):
+        (tmp_path / name).write_text("text\n")
+    corpus = {"source": "folder", "path": str(tmp_path), "language": "fi"}
+    (found,) = problems(changed("masked_lm/corpus", corpus))
+    assert found.startswith(
+        "masked_lm.corpus.language: must have an installed tagger for text without parts of speech, got 'fi'"
+    )
+    assert "python -m spacy download fi_core_news_sm" in found
+    assert problems(changed("masked_lm/corpus", corpus | {"language": "en"})) == []
+    assert problems(changed("retrofit/corpus", corpus)) == []  # reads no tags
+    for name in ("train", "valid"):
+        (tmp_path / f"{name}.txt").rename(tmp_path / f"{name}.conllu")
+    assert problems(changed("masked_lm/corpus", corpus)) == []
+
+
+PATHS = {
+    "masked_lm/corpus": {"source": "folder", "path": "~/text"}, "masked_lm/tokenizer/pretrained": "~/tokenizer",
+    "masked_lm/corpus/name": "~/set", "translation/corpus/en-de": {"source": "folder", "path": "~/text"},
+    "char_lm/corpora/new": {"source": "text", "path": "~/text"}, "retrofit/model": "~/model", "checkpoints": "~/models",
+    "captioning/source": {"source": "karpathy", "captions": "~/captions", "regions": "~/regions"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_paths_of_a_home_are_refused_with_the_path_to_write(path):
+    value = PATHS[path]
+    if path.endswith("/name"):
+        path, value = "masked_lm/corpus", {"source": "hub", "name": value}
+    if path.endswith("/pretrained"):
+        path, value = "masked_lm/tokenizer", {"pretrained": value}
+    found = problems(changed(path, value))
+    assert found
+    for line in found:
+        assert "must be a path without ~, which only shells expand, got '~/" in line
+        assert f"write {Path.home()}/" in line
+
+
+@pytest.mark.parametrize("path", ["masked_lm/tokenizer", "retrofit/model"])
+def test_a_model_with_a_space_is_an_existing_folder(tmp_path, path):
+    def value(name):
+        return {"pretrained": name} if path.endswith("tokenizer") else name
+
+    (found,) = problems(changed(path, value("my model")))
+    assert found.endswith("must be an existing folder or a name on the hub, got 'my model'")
+    (tmp_path / "my model").mkdir()
+    assert problems(changed(path, value(str(tmp_path / "my model")))) == []

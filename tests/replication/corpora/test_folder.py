@@ -1,11 +1,13 @@
 """Folders of text files: what is read from plain text and CoNLL-U, gzipped or not, and what is refused by name."""
 
 import gzip
+import unicodedata
 
 import pytest
 
 from replication.corpora.documents import Document, Sentence
 from replication.corpora.folder import read_folder
+from replication.files.notes import MARK, note
 
 PLAIN = "The cat sat .\n\n  Two   spaces\there \n"
 PLAIN_DOCUMENT = Document([Sentence("The cat sat .".split()), Sentence("Two spaces here".split())])
@@ -115,9 +117,67 @@ def test_a_split_without_files_is_named(tmp_path):
 @pytest.mark.parametrize("text", ["", "\n \n"])
 @pytest.mark.parametrize("name", ["train.txt", "train.conllu", "train.txt.gz"])
 def test_a_file_without_sentence_is_named_even_beside_others(tmp_path, name, text):
-    write(tmp_path / "train-0.txt", PLAIN)
+    beside = "train-0.conllu" if ".conllu" in name else "train-0.txt"
+    write(tmp_path / beside, PLAIN if ".txt" in name else conllu("1 a X", ""))
     write(tmp_path / name, text)
     documents = read_folder(tmp_path, "train")
-    assert next(documents) == PLAIN_DOCUMENT
+    next(documents)
     with pytest.raises(ValueError, match=f"{name}: contains no sentence"):
         next(documents)
+
+
+@pytest.mark.parametrize(
+    "names", [("train.conllu", "train.txt"), ("train-1.txt", "train-1.txt.gz"), ("train-a.txt", "train-b.conllu.gz")]
+)
+def test_the_same_text_twice_is_refused_with_both_names(tmp_path, names):
+    for name in names:
+        write(tmp_path / name, conllu("1 a X", "") if "conllu" in name else PLAIN)
+    with pytest.raises(ValueError, match=f"has both {names[0]} and {names[1]}; remove one of them"):
+        list(read_folder(tmp_path, "train"))
+
+
+@pytest.mark.parametrize("name", ["dev.conllu", "en_ewt-ud-dev.conllu"])
+def test_a_file_of_another_name_is_found_and_the_name_to_give_it(tmp_path, name):
+    write(tmp_path / name, conllu("1 a X", ""))
+    with pytest.raises(FileNotFoundError, match=f"no file named valid.*; rename {name} to valid.conllu"):
+        list(read_folder(tmp_path, "valid"))
+
+
+def test_words_without_tags_are_untagged(tmp_path):
+    write(tmp_path / "train.conllu", conllu("1 a _", "2 b _", "", "1 c NOUN", "2 d _", ""))
+    (document,) = read_folder(tmp_path, "train")
+    assert document.sentences == [Sentence(["a", "b"]), Sentence(["c", "d"], ["NOUN", ""])]
+
+
+def test_treebanks_without_their_words_are_refused(tmp_path):
+    write(tmp_path / "train.conllu", conllu("1 a DET", "2 _ PUNCT", "", "1 _ NOUN", ""))
+    with pytest.raises(ValueError, match=r"train\.conllu, line 4: must have a word in column 2, got '_'"):
+        list(read_folder(tmp_path, "train"))
+    write(tmp_path / "valid.conllu", conllu("1 _ _", ""))
+    with pytest.raises(ValueError, match=r"valid\.conllu, line 1: must have a word in column 2"):
+        list(read_folder(tmp_path, "valid"))
+
+
+def test_an_empty_last_column_is_a_column(tmp_path):
+    write(tmp_path / "train.conllu", conllu("1 a X", "").replace("_\n", "\n"))
+    (document,) = read_folder(tmp_path, "train")
+    assert document.sentences == [Sentence(["a"], ["X"])]
+
+
+@pytest.mark.parametrize("character", ["\x01", "\x7f", "\x9d"])
+def test_control_characters_are_refused_with_the_users_file_and_line(tmp_path, character):
+    write(tmp_path / "train.txt", f"fine\n{character}\n")
+    with pytest.raises(
+        ValueError, match=rf"train\.txt, line 2: contains the control character U\+00{ord(character):02X}"
+    ):
+        list(read_folder(tmp_path, "train"))
+
+
+def test_accents_are_composed_and_that_is_said_once(tmp_path, capsys):
+    note.cache_clear()
+    write(tmp_path / "train.txt", unicodedata.normalize("NFD", "Äpfel für alle\nGrüße\n"))
+    (document,) = read_folder(tmp_path, "train")
+    assert [sentence.words for sentence in document.sentences] == [["Äpfel", "für", "alle"], ["Grüße"]]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(f"{MARK}{tmp_path / 'train.txt'}: letters and accents")

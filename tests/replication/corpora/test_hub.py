@@ -54,3 +54,11 @@ def test_another_column_can_be_read(tmp_path):
 def test_a_split_without_text_is_named(saved):
     with pytest.raises(ValueError, match="split test contains no text"):
         list(read_hub(saved, "test"))
+
+
+@pytest.mark.parametrize(("value", "given"), [("null", "null"), ("42", "42")])
+def test_words_that_csv_turns_into_null_or_numbers_are_refused_with_their_row(tmp_path, value, given):
+    (tmp_path / "train.csv").write_text(f"text\n{value}\n" if value == "42" else f"text\nfine words\n{value}\n")
+    row = 0 if value == "42" else 1
+    with pytest.raises(ValueError, match=f"row {row}: text must be text, got {given}; "):
+        list(read_hub(str(tmp_path), "train"))

@@ -134,3 +134,10 @@ def test_a_section_without_its_key_is_an_error(section):
 def test_an_unknown_source_is_named():
     with pytest.raises(ValueError, match="got 'ftp'"):
         read_parallel_splits({"source": "ftp"}, ["train"], ["en", "de"])
+
+
+def test_a_missing_side_is_refused_with_its_row(tmp_path):
+    rows = {"translation": [{"en": "a", "fr": "b"}, {"en": "a", "fr": None}]}
+    DatasetDict({"train": Dataset.from_dict(rows)}).save_to_disk(tmp_path / "saved")
+    with pytest.raises(ValueError, match="row 1: fr must be text, got null"):
+        read_hub_translations(str(tmp_path / "saved"), "train", ["en", "fr"])

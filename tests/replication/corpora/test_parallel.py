@@ -31,12 +31,20 @@ def test_words_are_joined_by_single_spaces(tmp_path):
     assert (tmp_path / "train.fr").read_text(encoding="utf-8") == "l' été .\n"
 
 
-def test_compressed_files_are_read_and_plain_ones_go_first(folder):
+def test_compressed_files_are_read_and_a_plain_one_beside_them_is_refused(folder):
     (folder / "test.en.gz").write_bytes(gzip.compress("É .\nb\n".encode()))
     put(folder / "test.de", "x", "y")
     assert read_parallel(folder, "test", ("en", "de")) == {"en": ["É .", "b"], "de": ["x", "y"]}
     put(folder / "test.en", "plain", "text")
-    assert read_parallel(folder, "test", ("en",)) == {"en": ["plain", "text"]}
+    with pytest.raises(ValueError, match=r"has both test\.en and test\.en\.gz; remove one of them"):
+        read_parallel(folder, "test", ("en",))
+
+
+def test_two_names_of_the_validation_split_are_refused(folder):
+    put(folder / "dev.en", "yes")
+    put(folder / "valid.en", "no")
+    with pytest.raises(ValueError, match=r"has both valid\.en and dev\.en; remove one of them"):
+        read_parallel(folder, "valid", ("en",))
 
 
 @pytest.mark.parametrize("name", ["valid", "val", "dev"])

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from replication.corpora.subwords import detokenizer, join_pieces, learn_codes, load_codes, tokenizer
+from replication.corpora.subwords import cut_into_pieces, detokenizer, join_pieces, learn_codes, load_codes, tokenizer
 
 LINES = ["the lowest lower low", "the newest newer new", "wide wider widest"] * 5
 
@@ -31,6 +31,22 @@ def test_pieces_join_to_the_words_they_were_cut_from(codes):
     cut = [bpe.process_line(line) for line in LINES]
     assert any("@@ " in line for line in cut)
     assert [join_pieces(line) for line in cut] == LINES
+
+
+def test_reserved_words_are_cut_so_that_they_stay_text(tmp_path):
+    """Merged to one piece, they would be fairseq's control symbols."""
+    line = "<s> a <pad> b </s> <unk> <mask>"
+    learn_codes([line] * 50, 40, tmp_path / "codes")
+    codes = load_codes(tmp_path / "codes")
+    assert "<pad>" in codes.process_line(line).split()
+    pieces = cut_into_pieces(line, codes)
+    assert not set(pieces.split()) & {"<s>", "<pad>", "</s>", "<unk>"}
+    assert join_pieces(pieces) == line
+
+
+def test_a_word_that_ends_in_the_mark_of_subwords_is_refused(codes):
+    with pytest.raises(ValueError, match="no word that ends in @@, the mark of subwords, got 'low@@'"):
+        cut_into_pieces("the low@@ est", load_codes(codes))
 
 
 def test_a_hypothesis_that_ends_in_the_middle_of_a_word_is_still_text():

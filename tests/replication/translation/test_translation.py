@@ -22,7 +22,13 @@ from replication.files.storage import read_tensors
 from replication.graphs.replaced import ModelStudents, Replacements
 from replication.graphs.shards import open_graphs
 from replication.translation.data import binarize
-from replication.translation.evaluation import evaluate_replaced, extract_decoder_graphs, score, to_text
+from replication.translation.evaluation import (
+    evaluate_replaced,
+    extract_decoder_graphs,
+    score,
+    sentence_counts,
+    to_text,
+)
 from replication.translation.fairseq import commands
 from replication.translation.model import load_translator
 from replication.translation.saving import DERIVED, check_vocabulary, command_line
@@ -77,7 +83,7 @@ def references(data, split="test"):
 
 def test_it_learns_to_translate(data, translator):
     pieces = translator.translate("test", 20, 5, 1000)
-    bleu, signature = score(to_text(pieces, "spaces", "de"), references(data))
+    bleu, signature = score(to_text(pieces, "spaces", "de"), references(data), "de")
     assert bleu > 50
     assert "tok:13a" in signature
 
@@ -229,7 +235,7 @@ def test_the_gold_graph_gives_the_models_own_bleu(data, translator):
 
 def test_nothing_is_scored_when_hypotheses_are_missing():
     with pytest.raises(ValueError, match=r"must have one entry per reference \(3\), got 2"):
-        score(["a", "b"], ["a", "b", "c"])
+        score(["a", "b"], ["a", "b", "c"], "de")
 
 
 def test_pretraining_gives_its_subwords_and_weights(data, model, tmp_path):
@@ -383,3 +389,21 @@ def test_a_kill_while_a_checkpoint_is_copied_leaves_the_one_before(data, tmp_pat
     assert copies == 3
     torch.load(tmp_path / "checkpoints" / "checkpoint_last.pt", weights_only=True)
     assert train(data / "data", "en", "de", ARCHITECTURE, settings, 0, tmp_path)["num_updates"].max() == 20
+
+
+SPACELESS = {
+    "zh": ("我今天早上在公园里看到一只小狗。", "我今天早上在公园里看到一只小猫。", "tok:zh"),
+    "ja": ("今朝、公園で小さな犬を見ました。", "今朝、公園で小さな猫を見ました。", "tok:char"),
+    "ko": ("오늘아침공원에서작은개를보았습니다.", "오늘아침공원에서작은새를보았습니다.", "tok:char"),
+}
+
+
+@pytest.mark.parametrize("language", SPACELESS)
+def test_languages_without_spaces_have_their_own_tokens(language):
+    """With the default, a sentence would be one token, and BLEU 0."""
+    hypothesis, reference, tokens = SPACELESS[language]
+    bleu, signature = score([hypothesis], [reference], language)
+    assert 50 < bleu < 100
+    assert tokens in signature
+    counts = sentence_counts([hypothesis], [reference], language)
+    assert corpus_bleu(counts[COUNTS].to_numpy().sum(0)) == pytest.approx(bleu)

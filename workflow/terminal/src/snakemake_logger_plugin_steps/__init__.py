@@ -7,6 +7,7 @@ appears instead.
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
 from logging import WARNING, LogRecord
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from snakemake_logger_plugin_steps.expected import Expected
 
 #: Number of lines shown of a failed job's log.
 TAIL = 25
+#: Beginning of the lines of a job's log that are shown below its step (replication.files.notes).
+NOTE = "note: "
 #: Beginnings of Snakemake's informational messages that are passed on.
 PASSED_ON = ("Nothing to be done",)
 
@@ -82,6 +85,8 @@ class LogHandler(LogHandlerBase):
         left = self.expected.left() if self.done < self.total else ""
         number = f"{self.done:>{len(str(self.total))}}/{self.total}"
         self._say(f"{number} {seconds:6.1f} s  {_named(job):<70} {left}".rstrip())
+        for note in _notes(job.log or []):
+            self._say(f"{'':>{len(number)}}           {note}")
 
     def _failed(self, record: LogRecord) -> None:
         _, job = self.begun.pop(record.jobid, (None, None))
@@ -102,6 +107,12 @@ class LogHandler(LogHandlerBase):
         """Store the durations for the profile's next run."""
         self.expected.write()
         super().close()
+
+
+def _notes(logs: Iterable[str]) -> list[str]:
+    """Return the notes in a finished job's log files."""
+    texts = [Path(log).read_text(encoding="utf-8", errors="replace") for log in logs if Path(log).exists()]
+    return [line for text in texts for line in text.splitlines() if line.startswith(NOTE)]
 
 
 def _named(job: LogRecord) -> str:

@@ -1,0 +1,68 @@
+"""A user's own texts: every file that a corpus is read from is an input, whatever the task, and its content decides."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from tiny_run import checkout
+
+from replication.files.paths import ROOT
+
+SPLITS = ("train", "valid", "test")
+
+
+@pytest.fixture
+def own(tmp_path):
+    """The smoke profile with every text from folders, whose name has a space."""
+    folder = checkout(tmp_path / "checkout", copied=("config",))
+    profile = yaml.safe_load((ROOT / "config/smoke.yaml").read_text()) | {"profile": "own", "checkpoints": False}
+    texts = folder / "my texts"
+    texts.mkdir()
+    for split in SPLITS:
+        for ending in ("txt", "en", "de", "fr"):
+            (texts / f"{split}.{ending}").write_text(f"a sentence of {split} in {ending} .\n" * 40)
+    text, pairs = {"source": "folder", "path": str(texts)}, {"source": "folder", "path": str(texts)}
+    profile["masked_lm"] |= {"corpus": text, "unseen": {"other": text}}
+    profile["translation"]["corpus"] = {"en-de": pairs}
+    profile["char_lm"]["corpora"] = {"own": {"source": "text", "path": str(texts)}}
+    profile["retrofit"]["corpus"] = text
+    for section in profile["forms"].values():
+        section["corpus"] = {"fr-en": pairs}
+    profile["normalizer_speed"]["corpus"] = {"fr-en": pairs}
+    profile.pop("patterns")
+    profile.pop("captioning")
+    (folder / "config/demo.yaml").write_text(yaml.safe_dump(profile))
+    return folder
+
+
+def snakemake(folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_texts_are_inputs_and_a_change_of_one_makes_its_stage_run(own):
+    done = subprocess.run([sys.executable, ROOT / "tests/workflow/plans.py"], cwd=own, capture_output=True, text=True)
+    inputs = {
+        job.split()[0]: {Path(path).name for path in plan["input"] if "my texts" in path}
+        for job, plan in json.loads(done.stdout).items()
+    }
+    for rule in ("corpus", "retrofit_corpus"):
+        assert inputs[rule] == {"train.txt", "valid.txt"}
+    assert inputs["unseen_corpus"] == {"valid.txt"}
+    assert inputs["characters"] == {f"{split}.txt" for split in SPLITS}
+    assert inputs["parallel_corpus"] == {f"{split}.{language}" for split in SPLITS for language in ("en", "de")}
+    for rule in ("form_corpus", "speed_corpus"):
+        assert inputs[rule] == {f"{split}.{language}" for split in SPLITS for language in ("en", "fr")}
+    target = "results/own/char_lm/own/text/test.txt"
+    snakemake(own, target)
+    assert "Nothing to be done" in snakemake(own, "--dry-run", target)
+    changed = own / "my texts/test.txt"
+    changed.write_text(changed.read_text().replace("a sentence", "sentences"))
+    os.utime(changed, (1e9, 1e9))  # as old as a file moved from elsewhere can be
+    assert "Prepare the text own" in snakemake(own, "--dry-run", target)
