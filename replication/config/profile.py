@@ -75,6 +75,19 @@ class Config(Section):
             yield (TASKS[0],), f"{MISSING}; give it or another of {', '.join(TASKS[1:])}"
         if self.retrofit and self.retrofit.model == "masked_lm" and not self.masked_lm:
             yield ("masked_lm",), f"{MISSING}; retrofit.model needs it"
+        if self.gpus == 0:
+            yield from _half_precision(self)
+
+
+def _half_precision(section: Section) -> Iterator[Problem]:
+    """Yield every key below a section that trains in half precision, which needs a GPU."""
+    for name, value in section:
+        if name == "fp16" and value:
+            yield (name,), "must be false without GPUs (gpus: 0), got true"
+        parts = value.items() if isinstance(value, dict) else [((), value)]
+        for key, part in parts:
+            if isinstance(part, Section):
+                yield from (((name, *([key] if key else []), *path), what) for path, what in _half_precision(part))
 
 
 #: The sections that train or measure something.

@@ -37,7 +37,9 @@ class TranslatorArchitecture(Section):
 class _Training(Section):
     lr: t.AboveZero = Field(description="Peak learning rate.")
     warmup_updates: t.CountOrZero = Field(description="Updates of linear warm-up.")
-    max_tokens: t.Count = Field(description="Largest number of tokens per batch.")
+    max_tokens: t.whole(2) = Field(
+        description="Largest number of tokens per batch. Longer training pairs are left out and counted in `training.json`."
+    )
     update_freq: t.Count = Field(1, description="Batches per update.")
     max_update: t.Maybe[t.Count] = Field(None, description="Updates after which training ends.")
     dropout: t.Dropout = Field(0.1, description="Dropout.")

@@ -78,6 +78,7 @@ def train_translation(place: PairPlace, config: ConfigFile, processes: Processes
     from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
     from replication.places import parallel_place, translators
+    from replication.translation.lengths import left_out
     from replication.translation.training import FIXED, train
 
     run = load(config)
@@ -100,6 +101,7 @@ def train_translation(place: PairPlace, config: ConfigFile, processes: Processes
         "training": FIXED | training,
         "seed": run.seed,
         "initial": str(initial or ""),
+        "left_out": left_out(files.data, text.pair, training),
     }
     write_json(output / "training.json", summary | {"train_runtime": time.perf_counter() - began} | provenance())
     remove_checkpoints(output)
@@ -146,6 +148,7 @@ def train_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> No
     from replication.places import cells_of, parallel_place
     from replication.training import remove_checkpoints
     from replication.translation.forms import form_options
+    from replication.translation.lengths import left_out
     from replication.translation.training import FIXED, train
 
     text = parallel_place(load(config), place, "forms/")
@@ -154,12 +157,13 @@ def train_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> No
     architecture, training = section.architecture.given(), section.training.given()
     # Before the first training, so that a mistake in the last cell is reported at once.
     chosen = [(it, training | form_options(it.form, it.budget)) for it in cells_of(section, cell)]
+    too_long = left_out(files.data, text.pair, training)
     for it, settings in chosen:
         folder = files.cell(it.name)
         start = time.perf_counter()
         log = train(files.data, *text.pair, architecture, settings, it.seed, folder)
         write_table(folder / "training.csv", log)
-        summary = {"architecture": architecture, "training": FIXED | settings, "seed": it.seed}
+        summary = {"architecture": architecture, "training": FIXED | settings, "seed": it.seed, "left_out": too_long}
         write_json(folder / "training.json", summary | {"train_runtime": time.perf_counter() - start} | provenance())
         remove_checkpoints(folder)
 
@@ -173,6 +177,7 @@ def train_normalizers(config: ConfigFile) -> None:
     from replication.places import normalizer_speed
     from replication.training import remove_checkpoints
     from replication.translation.contenders import CONTENDERS
+    from replication.translation.lengths import left_out
     from replication.translation.training import FIXED, train
 
     run = load(config)
@@ -180,13 +185,14 @@ def train_normalizers(config: ConfigFile) -> None:
     section, files = text.section, text.files
     inputs(files.data)
     architecture = section.architecture.given()
+    too_long = left_out(files.data, text.pair, section.training.given())
     for contender in CONTENDERS:
         folder = contender.folder(files.models)
         settings = section.training.given() | contender.options(section.top_k)
         start = time.perf_counter()
         log = train(files.data, *text.pair, architecture, settings, run.seed, folder)
         write_table(folder / "training.csv", log)
-        summary = {"architecture": architecture, "training": FIXED | settings, "seed": run.seed}
+        summary = {"architecture": architecture, "training": FIXED | settings, "seed": run.seed, "left_out": too_long}
         write_json(folder / "training.json", summary | {"train_runtime": time.perf_counter() - start} | provenance())
         remove_checkpoints(folder)
 

@@ -12,9 +12,11 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from replication.files.notes import note
 from replication.files.storage import replacing
 from replication.training import COUNT, check_loss, is_first, keep_whole_checkpoints, matmul_precision, share
 from replication.translation.fairseq import commands
+from replication.translation.lengths import POSITIONS, left_out, lengths
 from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
 
 #: fairseq options that do not vary: the transformer of Vaswani et al. (2017), and replacements of unsuitable defaults.
@@ -79,13 +81,19 @@ def train(
     FileNotFoundError
         If ``data`` has no dictionary of the target language.
     ValueError
-        If ``initial`` and ``data`` have different dictionaries, training diverges, or an update's batches cannot be divided
-        among the processes.
+        If ``initial`` and ``data`` have different dictionaries, all pairs are too long, half precision has no GPU, training
+        diverges, or an update's batches cannot be divided among the processes.
     """
     checkpoints = output / "checkpoints"
     words_of(data, target)
     if not math.isfinite(training["lr"]):
         raise ValueError(f"`lr` must be finite, got {training['lr']:g}: training diverged before it began")
+    if training.get("fp16") and not torch.cuda.is_available():
+        raise ValueError("`fp16` must be false on a machine without a GPU; remove the key, or train on a GPU")
+    too_long = left_out(data, (source, target), training)
+    if is_first() and any(too_long.values()):
+        counts = ", ".join(f"{count} {split} pairs" for split, count in too_long.items() if count)
+        note(f"{counts} are longer than max_tokens ({training['max_tokens']}) or {POSITIONS}, and are left out")
     log, first = checkpoints / "log.txt", checkpoints / "initial.pt"
     if initial is not None:
         check_vocabulary(initial, data)
@@ -101,6 +109,10 @@ def train(
     updates = share("update_freq", training.get("update_freq", 1))
     arguments = [str(data), "--save-dir", str(checkpoints), "--source-lang", source, "--target-lang", target]
     arguments += ["--seed", str(seed), "--distributed-world-size", str(COUNT)]
+    # fairseq does not leave out validation pairs that are longer than a batch, but stops.
+    longest = max(length for length in lengths(data, "valid", (source, target)) if length <= POSITIONS)
+    if longest > training["max_tokens"]:
+        arguments += ["--max-tokens-valid", str(longest)]
     # fairseq passes a GPU number to PyTorch's own wrapper even on machines without a GPU, so the CPU needs another backend.
     cpu_arguments = ["--cpu", "--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
     arguments += [] if torch.cuda.is_available() else cpu_arguments

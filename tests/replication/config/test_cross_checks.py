@@ -332,3 +332,14 @@ def test_a_model_with_a_space_is_an_existing_folder(tmp_path, path):
     assert found.endswith("must be an existing folder or a name on the hub, got 'my model'")
     (tmp_path / "my model").mkdir()
     assert problems(changed(path, value(str(tmp_path / "my model")))) == []
+
+
+def test_half_precision_needs_gpus():
+    profile = changed("translation/training/fp16", True) | {"gpus": 0}
+    assert problems(profile) == ["translation.training.fp16: must be false without GPUs (gpus: 0), got true"]
+    assert problems(profile | {"gpus": 1}) == []
+
+
+def test_a_batch_must_hold_a_token_and_the_end_mark():
+    (found,) = problems(changed("translation/training/max_tokens", 1))
+    assert found.startswith("translation.training.max_tokens: must be at least 2")

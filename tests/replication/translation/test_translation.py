@@ -18,6 +18,7 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
+from replication.files.notes import note
 from replication.files.storage import read_tensors
 from replication.graphs.replaced import ModelStudents, Replacements
 from replication.graphs.shards import open_graphs
@@ -30,6 +31,7 @@ from replication.translation.evaluation import (
     to_text,
 )
 from replication.translation.fairseq import commands
+from replication.translation.lengths import left_out, lengths
 from replication.translation.model import load_translator
 from replication.translation.saving import DERIVED, check_vocabulary, command_line
 from replication.translation.training import read_log, train
@@ -407,3 +409,33 @@ def test_languages_without_spaces_have_their_own_tokens(language):
     assert tokens in signature
     counts = sentence_counts([hypothesis], [reference], language)
     assert corpus_bleu(counts[COUNTS].to_numpy().sum(0)) == pytest.approx(bleu)
+
+
+def test_pairs_that_are_too_long_are_counted_and_said(data, tmp_path, capsys):
+    note.cache_clear()
+    counts = [max(len(line.split()) for line in lines) + 1 for lines in zip(*(
+        (data / f"data/pieces/train.{language}").read_text().splitlines() for language in ("en", "de")
+    ), strict=True)]  # fmt: skip
+    limit = sorted(counts)[len(counts) // 2]
+    settings = TRAINING | {"max_tokens": limit, "max_update": 2}
+    # A validation pair that was longer stopped the training.
+    assert max(lengths(data / "data", "valid", ("en", "de"))) > limit
+    train(data / "data", "en", "de", ARCHITECTURE, settings, 0, tmp_path)
+    longer = sum(count > limit for count in counts)
+    assert left_out(data / "data", ("en", "de"), settings) == {"train": longer, "valid": 0}
+    assert f"note: {longer} train pairs are longer than max_tokens ({limit})" in capsys.readouterr().err
+
+
+def test_a_limit_that_no_pair_fits_is_refused_before_training(data, tmp_path):
+    with pytest.raises(
+        ValueError, match=r"`max_tokens` must fit a train pair of .*: the limit is 2 tokens, and the shortest"
+    ):
+        train(data / "data", "en", "de", ARCHITECTURE, TRAINING | {"max_tokens": 2, "max_update": 2}, 0, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_half_precision_without_a_gpu_is_refused_before_training(data, tmp_path):
+    with pytest.raises(ValueError, match="`fp16` must be false on a machine without a GPU"):
+        train(data / "data", "en", "de", ARCHITECTURE, TRAINING | {"fp16": True, "max_update": 2}, 0, tmp_path)
+    assert not list(tmp_path.iterdir())
