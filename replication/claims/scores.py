@@ -65,6 +65,12 @@ def known_mean(values: np.ndarray, axis: int) -> np.ndarray:
     return np.where(counts > 0, np.where(known, values, 0).sum(axis=axis) / np.maximum(counts, 1), np.nan)
 
 
+def known_variance(values: np.ndarray) -> np.ndarray:
+    """Return the sample variance of the finite values along the first axis; NaN if there are fewer than two."""
+    enough = np.isfinite(values).sum(axis=0) > 1
+    return np.where(enough, np.nanvar(np.where(enough, values, 0), axis=0, ddof=1), np.nan)
+
+
 def bleu(counts: np.ndarray) -> np.ndarray:
     """Return corpus BLEU, ``[1 + R]``, from each sentence's counts, ``[units, 10]``."""
     return corpus_bleu(resampling(len(counts)) @ counts)
@@ -108,9 +114,9 @@ def variances(values: np.ndarray, units: Units | None = None) -> Variances:
     of_units = np.zeros_like(of_draws)
     if len(resamples):
         over_draws = known_mean(resamples, axis=1)
-        within = np.nanvar(resamples - over_draws[:, None], axis=0, ddof=1).sum(axis=0) / (draws - 1)
+        within = known_variance(resamples - over_draws[:, None]).sum(axis=0) / (draws - 1)
         # The draws' variance already contains the variance of each draw's units, so that share is subtracted.
-        of_units = np.maximum(np.nanvar(over_draws, axis=0, ddof=1) - within / draws, 0)
+        of_units = np.maximum(known_variance(over_draws) - within / draws, 0)
     return Variances(of_draws, of_units, draws - 1, units.count - 1 if units else 0)
 
 
@@ -187,7 +193,7 @@ def effect(
 
 def over_units(what: str, values: np.ndarray, units: Units) -> Effect:
     """Return the effect of one model's score ``[1 + R]`` that no seed changes, with an interval over units alone."""
-    half = student(units.count - 1, CONFIDENCE) * float(np.nanstd(values[1:], ddof=1))
+    half = student(units.count - 1, CONFIDENCE) * float(np.sqrt(known_variance(values[1:])))
     value = float(values[0])
     return Effect(what, value, (value - half, value + half), f"this model: {units}")
 

@@ -20,8 +20,8 @@ BLUE, VERMILLION, YELLOW, GREEN, BROWN, INDIGO, SKY, GREY = PALETTE
 
 
 def use_style() -> None:
-    """Apply the style to all following figures."""
-    plt.style.use(STYLE)
+    """Apply the style to all following figures, in place of the settings of a user's ``matplotlibrc``."""
+    plt.style.use(["default", STYLE])
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:

@@ -129,7 +129,7 @@ def exponents(table: pd.DataFrame, shortest: int = 0) -> pd.DataFrame:
         {**dict(zip(CURVE, curve, strict=True)), **{name: exponent(points.n, points[name]) for name in ("seconds", "bytes")}}
         for curve, points in table[table.n >= shortest].groupby(CURVE, dropna=False, sort=False)
     ]  # fmt: skip
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=[*CURVE, "seconds", "bytes"])
 
 
 def break_even(densities: Sequence[float], seconds: Sequence[float], peer: Sequence[float] | float) -> float:
@@ -180,4 +180,4 @@ def break_evens(table: pd.DataFrame) -> pd.DataFrame:
             for added in [0.0, *predictor]:
                 row = {"n": n, "pass": direction, "peer": peer, "predicted": added > 0}
                 rows.append(row | {"density": break_even(ours.index, (ours + added).to_numpy(), theirs)})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["n", "pass", "peer", "predicted", "density"])

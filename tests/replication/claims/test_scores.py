@@ -13,6 +13,7 @@ from replication.claims.scores import (
     counted,
     effect,
     interval,
+    known_variance,
     means,
     over_seeds,
     over_units,
@@ -166,3 +167,13 @@ def test_a_share_has_wilsons_interval_and_its_population():
     assert found.value == pytest.approx(30)
     assert found.interval == pytest.approx((100 * (centre - half) - 50, 100 * (centre + half) - 50), abs=0.01)
     assert found.n == "this model: 10 heads"
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_score_that_no_resample_reaches_has_an_unknown_interval_without_a_warning():
+    values = np.full((5, 2), np.nan)
+    assert np.isnan(effect("x", values, "student seed", Units(4, "sequences")).interval).all()
+    assert np.isnan(over_units("x", values[:, 0], Units(4, "sequences")).interval).all()
+    one = np.array([1.0, 2.0, np.nan, np.nan])
+    assert np.isnan(known_variance(one[2:])).all()
+    assert known_variance(np.array([1.0, 3.0, np.nan])) == pytest.approx(2)
