@@ -1,6 +1,8 @@
 """Paths of the repository, which let notebooks run from any folder, and of models in installed packages."""
 
 import os
+from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -41,24 +43,59 @@ class NoResults(FileNotFoundError):
         return [str(self)]
 
 
-def results_of(profile: str) -> Path:
+def results_of(profile: str, needs: Mapping[str, str] | None = None) -> Path:
     """Return the folder of a run, below ``results`` or ``reported``.
 
-    A reported run's figures are drawn below ``results``, so a folder with nothing but figures is not a run.
+    Parameters
+    ----------
+    profile : str
+        Name of the run.
+    needs : mapping of str to str, optional
+        What the caller reads: glob patterns below the run's folder, by the noun that an error uses for them.
 
     Raises
     ------
     NoResults
-        If there is no such run; the error names all runs.
+        If there is no such run, or if it stores no file of a needed kind. The error names the runs that do.
     """
-    folders = [path for place in ("reported", "results") for path in (ROOT / place).glob("*") if path.is_dir()]
-    known = {path.name: path for path in folders if any(child.name != "figures" for child in path.iterdir())}
-    if profile not in known:
-        names = ", ".join(sorted(known)) or "none"
+    runs = stored_runs()
+    if profile not in runs:
+        names = ", ".join(sorted(runs)) or "none"
+        if close := get_close_matches(profile, runs, n=1):
+            raise NoResults(f"No results for {profile!r}: did you mean {close[0]}? There are: {names}.")
         raise NoResults(
             f"No results for {profile!r}: run `snakemake --configfile config/{profile}.yaml`; there are: {names}."
         )
-    return known[profile]
+    if missing := missing_needs(runs[profile], needs or {}):
+        others = [name for name, folder in sorted(runs.items()) if not missing_needs(folder, needs)]
+        raise NoResults(f"{profile} stores no {missing[0]}; {_these_do(others)}.")
+    return runs[profile]
+
+
+def stored_runs() -> dict[str, Path]:
+    """Return the folders of all runs by name; a run below ``results`` replaces the stored one of the same name.
+
+    Reported runs' figures are drawn below ``results``, so a folder without a ledger or a configuration is not a run.
+    """
+    folders = [path for place in ("reported", "results") for path in sorted((ROOT / place).glob("*"))]
+    return {
+        path.name: path
+        for path in folders
+        if path.name != "papers" and any((path / name).exists() for name in ("claims.csv", "config.yaml"))
+    }
+
+
+def missing_needs(folder: Path, needs: Mapping[str, str]) -> list[str]:
+    """Return the nouns of the needs whose pattern matches no file in a run's folder."""
+    return [noun for noun, pattern in needs.items() if not any(folder.glob(pattern))]
+
+
+def _these_do(names: list[str]) -> str:
+    """Return the end of the sentence about a run that lacks files."""
+    if not names:
+        return "no other run here does, but `make results` makes a demo that does"
+    *first, last = names
+    return f"{', '.join(first)} and {last} do" if first else f"{last} does"
 
 
 def figures_of(profile: str) -> Path:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from replication.files.paths import ROOT
+from replication.files.needs import needs_of
+from replication.files.paths import ROOT, missing_needs
 from replication.files.storage import replacing
 
 FOLDER = ROOT / "notebooks"
@@ -26,7 +27,11 @@ PARTS = {
 HEAD = """# All notebooks
 
 Each notebook draws one figure or table of a run. Its parameter `profile` in its first cell names the run. Pictures
-show the demo."""
+show the demo. [Stored runs](#Notebooks-by-stored-run) lists which notebooks draw another run."""
+RUNS_HEAD = """## Notebooks by stored run
+
+Set `profile` to one of these runs, in one of its notebooks. Every notebook draws `demo` once `make results` has made it. The
+[ledger](claims.ipynb) shows every run, and the factorised patterns are drawn without one."""
 #: Thumbnail width in pixels, and spaces of the same width: without them, browsers shrink the column and its pictures.
 WIDTH, WIDE = 160, "&nbsp;" * 40
 
@@ -49,6 +54,7 @@ def index() -> str:
             rows.append(f"| {shown} | [{heading}]({name}) | {sentence} |")
         table = "\n".join([f"| {WIDE} | | |", "|---|---|---|", *rows])
         cells.append(_cell(f"## {title}\n\n{table}", pictures))
+    cells.append(_cell(f"{RUNS_HEAD}\n\n{runs_table()}"))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     for number, cell in enumerate(cells):
         cell["id"] = f"part{number}"
@@ -59,6 +65,18 @@ def index() -> str:
         "nbformat_minor": 5,
     }
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def runs_table() -> str:
+    """Return a Markdown table of the stored runs and of the notebooks that draw them."""
+    needs = {path: needs_of(path) for path in [*sorted(FOLDER.glob("*/*.ipynb")), FOLDER / "00_patterns.ipynb"]}
+    rows = []
+    for run in sorted(path.parent for path in ROOT.glob("reported/*/README.md")):
+        drawing = [path for path, need in needs.items() if need and not missing_needs(run, need)]
+        links = ", ".join(f"[{path.stem}]({path.relative_to(FOLDER).as_posix()})" for path in drawing)
+        if run.name != "demo":
+            rows.append(f"| [{run.name}](../reported/{run.name}/README.md) | {links} |")
+    return "\n".join(["| run | notebooks |", "|---|---|", *rows])
 
 
 def _cell(source: str, attachments: dict | None = None) -> dict:

@@ -48,3 +48,37 @@ def test_without_any_run_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     with pytest.raises(paths.NoResults, match="there are: none"):
         paths.results_of("demo")
+
+
+def test_a_misspelt_run_is_met_with_the_nearest_name(runs):
+    with pytest.raises(
+        paths.NoResults, match=r"^No results for 'brwn': did you mean brown\? There are: brown, demo\.$"
+    ):
+        paths.results_of("brwn")
+
+
+@pytest.mark.parametrize(
+    ("stored", "sentence"),
+    [
+        ([], "brown stores no graphs; no other run here does, but `make results` makes a demo that does."),
+        (["results/demo"], "brown stores no graphs; demo does."),
+        (["results/demo", "reported/a", "reported/b"], "brown stores no graphs; a, b and demo do."),
+    ],
+)
+def test_a_run_that_lacks_files_names_the_runs_that_have_them(runs, stored, sentence):
+    for folder in stored:
+        (runs / folder / "graphs").mkdir(parents=True)
+        (runs / folder / "graphs/layer00").touch()
+        (runs / folder / "claims.csv").touch()
+    with pytest.raises(paths.NoResults) as error:
+        paths.results_of("brown", needs={"graphs": "graphs/layer*"})
+    assert str(error.value) == sentence
+
+
+def test_folders_beside_the_runs_are_no_runs(runs):
+    """Figures that compare runs, and the papers' own tables."""
+    (runs / "reported/figures").mkdir()
+    (runs / "reported/figures/initialisation.svg").touch()
+    (runs / "reported/papers").mkdir()
+    (runs / "reported/papers/claims.csv").touch()
+    assert set(paths.stored_runs()) == {"brown", "demo"}
