@@ -10,6 +10,19 @@ from replication.claims.runs import known
 
 #: Coloured sign of each verdict; it is always printed next to the word.
 SIGNS = {"holds": "🟢", "fails": "🔴", "undecided": "🟡", "not comparable": "⚪", UNTESTED: ""}
+#: The papers' most prominent claims.
+MAIN = (
+    "mlm-recall-distance-first",
+    "mlm-recall-kmeans-second",
+    "mlm-perplexity-distance-first",
+    "blocks-two-beat-22-of-bigbird",
+    "blocks-faster-than-full-entmax",
+    "mt-recall-sparsefinder-dominates",
+    "mt-bleu-on-par-at-gold-sparsity",
+    "est-top-8-beats-full",
+    "xst-top-k-leads",
+    "clm-span-top-8-no-worse",
+)
 #: Characters on each side of a bar's centre.
 _HALF = 6
 

@@ -1,18 +1,28 @@
-"""The report of a run, one offline HTML page: verdicts, claims, figures with their findings, and settings."""
+"""The report of a run, one offline HTML page: main verdicts and figure, claims, all figures with their findings, settings."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import jinja2
 import nbformat
 import pandas as pd
+import yaml
 
 from replication.claims.finding import UNTESTED
-from replication.claims.overview import demonstrates, overview
-from replication.claims.runs import known, ledgers
+from replication.claims.overview import MAIN, demonstrates, overview
+from replication.claims.runs import PAPERS, known, ledgers
 from replication.files.storage import provenance
+from replication.report.facts import commit, finished, texts
+
+#: Figure at the top of the page: the papers' central comparison.
+FIRST = "sparsefinder/fig04_tradeoff"
+#: Folders of figures in the order of the page: the paper that the repository is about first.
+FOLDERS = ("sparsefinder", "", "retrofit", "extremely_sparse", "explicit_sparse", "factorised")
+VERDICTS = ("holds", "fails", "undecided", "not comparable", UNTESTED)
+DEMONSTRATION = "demonstration"
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,12 @@ class ReportFigure:
     about: str
     svg: str
     findings: list[object]
+
+    @property
+    def narrow(self) -> bool:
+        """Return whether the figure is at most a column wide (3.03 inches at 72 points)."""
+        width = re.search(r'<svg[^>]* width="([\d.]+)pt"', self.svg)
+        return width is not None and float(width[1]) < 300
 
 
 def page(root: Path, profile: str) -> str:
@@ -48,46 +64,75 @@ def page(root: Path, profile: str) -> str:
         raise FileNotFoundError(f"{results}: has no claims.csv; run the workflow first")
     rows = list(overview(claims, runs[profile]).itertuples())
     others = {name: list(known(claims, run).itertuples()) for name, run in runs.items() if name != profile}
-    papers = {paper: _paper([row for row in rows if row.paper == paper], others) for paper in claims["paper"].unique()}
-    counts = runs[profile]["verdict"].value_counts()
+    judged = [Judged(row, _elsewhere(others, row.number - 1)) for row in rows]
+    by_id = {claim.row.id: claim for claim in judged}
+    counts = pd.Series([claim.filed for claim in judged]).value_counts()
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     template = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
         "page.html"
     )
     figures = list(pictures(results, rows))
+    settings = (results / "config.yaml").read_text(encoding="utf-8")
     return template.render(
         profile=profile,
-        counts={
-            verdict: counts.get(verdict, 0) for verdict in ("holds", "fails", "undecided", "not comparable", UNTESTED)
-        },
-        demonstration=sum(demonstrates(row) for row in rows),
-        papers=papers,
-        pictures=figures,
-        # A claim links to its figure on this page if there is one, because browsers show notebooks as text.
+        texts=texts(yaml.safe_load(settings)),
+        date=finished(results),
+        commit=commit(root),
+        counts={filed: counts.get(filed, 0) for filed in (*VERDICTS, DEMONSTRATION)},
+        main=[by_id[name] for name in MAIN],
+        papers={paper: [claim for claim in judged if claim.row.paper == paper] for paper in claims["paper"].unique()},
+        first=[picture for picture in figures if picture.name == FIRST],
+        pictures=[picture for picture in figures if picture.name != FIRST],
+        # A claim links to its figure on this page if there is one, and to its notebook's page otherwise.
         drawn={picture.name for picture in figures},
-        settings=(results / "config.yaml").read_text(encoding="utf-8"),
+        settings=settings,
         made_on=provenance(),
     )
 
 
-def _paper(rows: list, others: dict[str, list]) -> dict[str, object]:
-    """Return the claims of a paper, with the verdicts of other runs that judge at least one of them."""
-    numbers = [row.number - 1 for row in rows]
-    cells = {name: [judged[number] for number in numbers] for name, judged in others.items()}
-    cells = {name: judged for name, judged in cells.items() if any(row.verdict != UNTESTED for row in judged)}
-    return {"runs": list(cells), "rows": list(zip(rows, *cells.values(), strict=True))}
+@dataclass(frozen=True)
+class Judged:
+    """A claim in this run, and its ledger rows in the other runs that judge it, by run."""
+
+    row: object
+    elsewhere: dict[str, object]
+
+    @property
+    def filed(self) -> str:
+        """Return the verdict, or ``demonstration`` for a verdict on generated data."""
+        return DEMONSTRATION if demonstrates(self.row) else self.row.verdict
+
+    @property
+    def together(self) -> str:
+        """Return the numbers of other runs with each verdict in words, such as ``2 hold, 1 fails``."""
+        words = [row.verdict for name, row in self.elsewhere.items() if name != PAPERS and not demonstrates(row)]
+        plural = {"holds": "hold", "fails": "fail"}
+        counts = {verdict: words.count(verdict) for verdict in VERDICTS if verdict in words}
+        return ", ".join(f"{n} {plural.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in counts.items())
+
+
+def _elsewhere(others: dict[str, list], number: int) -> dict[str, object]:
+    """Return the ledger rows of the claim with this number, counted from 0, in the runs that judge it."""
+    return {name: rows[number] for name, rows in others.items() if rows[number].verdict != UNTESTED}
 
 
 def pictures(results: Path, claims: list) -> Iterator[ReportFigure]:
-    """Yield every figure of a run that has a notebook, in the order of their names."""
-    for path in sorted((results / "figures").rglob("*.svg")):
+    """Yield every figure of a run that has a notebook, by paper and name."""
+    for path in sorted((results / "figures").rglob("*.svg"), key=lambda path: _order(results / "figures", path)):
         name = path.relative_to(results / "figures").with_suffix("").as_posix()
         notebook = results / "notebooks" / f"{name}.ipynb"
         if notebook.exists():
             title, about = introduction(notebook)
-            yield ReportFigure(name, title, about, inline(path.read_text(encoding="utf-8")), [
+            yield ReportFigure(name, title, about, inline(path.read_text(encoding="utf-8"), title), [
                 claim for claim in claims if claim.notebook == name and claim.verdict != UNTESTED
             ])  # fmt: skip
+
+
+def _order(figures: Path, path: Path) -> tuple[int, list]:
+    """Return the sort key of a figure: its paper, then its name with numbers as numbers."""
+    folder = path.relative_to(figures).parent.as_posix().removeprefix(".")
+    place = FOLDERS.index(folder) if folder in FOLDERS else len(FOLDERS)
+    return place, [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", path.stem)]
 
 
 def introduction(notebook: Path) -> tuple[str, str]:
@@ -99,8 +144,12 @@ def introduction(notebook: Path) -> tuple[str, str]:
     return title.removeprefix("# "), re.sub(r"[*`]", "", linked)
 
 
-def inline(svg: str) -> str:
-    """Return an SVG file as an element of a page, without prolog, metadata and style rules, which would apply to the page."""
+def inline(svg: str, title: str) -> str:
+    """Return an SVG file as an element of a page, with a text alternative.
+
+    Prolog, metadata and style rules are left out: style rules would apply to the page.
+    """
     svg = re.sub(r"<(metadata|style)\b.*?</\1>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     # These attributes replace the one style rule of matplotlib.
-    return svg.replace("<svg ", '<svg stroke-linejoin="round" stroke-linecap="butt" role="img" ', 1)
+    attributes = f'stroke-linejoin="round" stroke-linecap="butt" role="img" aria-label="{escape(title)}"'
+    return svg.replace("<svg ", f"<svg {attributes} ", 1)

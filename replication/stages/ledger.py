@@ -65,10 +65,14 @@ def report(
     results: Annotated[Path, typer.Argument(help="folder of a run, with claims.csv, figures and notebooks")],
     output: Output,
 ) -> None:
-    """Write a page about a run: verdicts, claims, figures and settings in one file."""
+    """Write a page about a run, and a page for each of its notebooks, beside the notebook."""
     from replication.files.paths import ROOT
     from replication.files.storage import replacing
     from replication.report import page
+    from replication.report.rendered import render
 
+    for notebook in sorted((results / "notebooks").rglob("*.ipynb")):
+        with replacing(notebook.with_suffix(".html")) as temporary:
+            temporary.write_text(render(notebook), encoding="utf-8")
     with replacing(output) as temporary:
         temporary.write_text(page(ROOT, results.name), encoding="utf-8")

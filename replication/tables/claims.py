@@ -6,7 +6,7 @@ are a demonstration.
 
 import pandas as pd
 
-from replication.claims.overview import effect, needed, unmet
+from replication.claims.overview import MAIN, effect, needed, unmet
 from replication.files.paths import ROOT
 from replication.tables.markers import markdown
 
@@ -75,21 +75,6 @@ def verdicts() -> str:
         f" Not counted: {len(ours)} claims of this repository, {len(identities)} identities that check the implementation, and"
         " everything measured on generated text or pictures, which is a demonstration."
     )
-
-
-#: The papers' most prominent claims.
-MAIN = (
-    "mlm-recall-distance-first",
-    "mlm-recall-kmeans-second",
-    "mlm-perplexity-distance-first",
-    "blocks-two-beat-22-of-bigbird",
-    "blocks-faster-than-full-entmax",
-    "mt-recall-sparsefinder-dominates",
-    "mt-bleu-on-par-at-gold-sparsity",
-    "est-top-8-beats-full",
-    "xst-top-k-leads",
-    "clm-span-top-8-no-worse",
-)
 
 
 def main() -> str:

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_it_is_small():
     assert PAGE.stat().st_size < 5 * 2**20
 
 
-def browse(*options: str) -> subprocess.CompletedProcess:
+def browse(*options: str, page: Path = PAGE) -> subprocess.CompletedProcess:
     command = [
         BROWSER,
         "--headless",
@@ -55,7 +56,7 @@ def browse(*options: str) -> subprocess.CompletedProcess:
         "--disable-gpu",
         "--disable-dev-shm-usage",
         *options,
-        PAGE.as_uri(),
+        page.as_uri(),
     ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
 
@@ -67,5 +68,19 @@ def test_a_browser_has_nothing_to_complain_of_and_shows_verdicts_claims_and_figu
     numbers = re.findall(r"<b>(\d+)</b>", shown.stdout)
     rows = re.findall(r'<tr id="', shown.stdout)
     assert sum(map(int, numbers)) == len(rows) > 50
-    assert shown.stdout.count("<figure>") >= 25
-    assert shown.stdout.index("<b>") < shown.stdout.index("<table>") < shown.stdout.index("<figure>")
+    assert shown.stdout.count("<figure") >= 25
+    assert f"{len(rows)} of {len(rows)} claims shown" in shown.stdout
+    parts = [shown.stdout.index(text) for text in ("<table class", "<figure", "<b>", '<tr id="', 'id="figures"')]
+    assert parts == sorted(parts)
+
+
+@in_a_browser
+def test_it_is_as_wide_as_a_phone(tmp_path):
+    """No part of the page is wider than 390 pixels, so that nobody scrolls sideways."""
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        f"""<iframe src="{PAGE.as_uri()}" style="width: 390px; height: 800px; border: 0" onload="
+        document.title = this.contentDocument.documentElement.scrollWidth"></iframe>"""
+    )
+    shown = browse("--allow-file-access-from-files", "--virtual-time-budget=5000", "--dump-dom", page=frame)
+    assert int(re.search(r"<title>(\d+)</title>", shown.stdout)[1]) <= 390

@@ -1,12 +1,18 @@
 """The page about a run."""
 
 import json
+import os
+import re
+import subprocess
 
 import pandas as pd
 import pytest
 
 from replication import report
+from replication.claims.overview import MAIN
 from replication.files.paths import ROOT
+from replication.report.facts import texts
+from replication.report.rendered import render
 
 SVG = """<?xml version="1.0"?>
 <!DOCTYPE svg>
@@ -27,14 +33,17 @@ def root(tmp_path):
     ledger = pd.DataFrame([judged] * len(claims)).assign(id=claims["id"])
     ledger.loc[0, ["verdict", "effect", "interval", "n"]] = ["untested", None, "", ""]
     ledger.to_csv(results / "claims.csv", index=False)
-    (results / "config.yaml").write_text("profile: mine\n")
+    os.utime(results / "claims.csv", (10**9, 10**9))  # in the year 2001
+    (tmp_path / "reported/other").mkdir(parents=True)
+    ledger.assign(verdict="fails", effect=-1.0).iloc[1:2].to_csv(tmp_path / "reported/other/claims.csv", index=False)
+    (results / "config.yaml").write_text("profile: mine\nmasked_lm: {corpus: {source: bible}}\n")
     (results / "figures/sparsefinder/fig04_tradeoff.svg").write_text(SVG)
     (results / "figures/alone.svg").write_text(SVG)  # without a notebook
     cell = {
         "cell_type": "markdown",
         "id": "a",
         "metadata": {},
-        "source": "# Figure 4: *a* title\n\nFirst, [linked](x.ipynb).\n\nSecond.",
+        "source": "# Figure 4: *a* title <b>\n\nFirst, [linked](x.ipynb).\n\nSecond.",
     }
     notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (results / "notebooks/sparsefinder/fig04_tradeoff.ipynb").write_text(json.dumps(notebook))
@@ -45,14 +54,83 @@ def test_it_has_verdicts_claims_and_figures_with_what_they_find(root):
     page = report.page(root, "mine")
     count = len(pd.read_csv(root / "config/published/claims.csv"))
     assert f"<b>{count - 1}</b>holds" in page
-    assert page.count('<tr id="') == count
-    assert page.count("<figure>") == 1
+    assert page.count('<tr id="') == page.count("data-filed=") == count
+    assert page.count("<figure") == 1
     section = page[page.index('<section id="sparsefinder-fig04_tradeoff">') : page.index("</section>")]
     assert "First, linked." in section
     assert "Second" not in section
     # The claim that was not tested has nothing to say below the figure that shows it.
     assert "#sparse-consistency" not in section
     assert "#mlm-recall-distance-first" in section
+
+
+def test_the_top_has_whose_claims_the_text_date_and_main_verdicts_and_then_figure_4(root):
+    page = report.page(root, "mine")
+    places = ["Sparsefinder (Treviso", "Berean Standard Bible", "2001", 'id="main"', 'id="sparsefinder-fig04_tradeoff"']
+    places = [page.index(text) for text in (*places, 'id="claims"', 'id="mlm-recall-distance-first"')]
+    assert places == sorted(places)
+    main = page[page.index('<table class="main">') : page.index("</table>")]
+    assert main.count('<td class="verdict">') == len(MAIN) == 10
+    # What another run says of a claim is one phrase there, and folded in the table of all claims.
+    assert "1 fails" in main
+    row = page[page.index('<tr id="mlm-recall-distance-first"') :]
+    folded = row[row.index("<details>") : row.index("</details>")]
+    assert "other: " in folded
+    assert "1 other run<" in folded
+
+
+def test_every_picture_has_a_text_alternative(root):
+    page = report.page(root, "mine")
+    pictures = re.findall(r"<svg[^>]*>", page)
+    assert len(pictures) > 50
+    assert [picture for picture in pictures if 'aria-label="' not in picture] == []
+    assert 'aria-label="Figure 4: *a* title &lt;b&gt;"' in page
+
+
+def test_a_verdict_on_generated_text_is_filed_as_a_demonstration(root):
+    path = root / "results/mine/claims.csv"
+    ledger = pd.read_csv(path, keep_default_na=False)
+    ledger.loc[1, "data"] = "generated"
+    ledger.to_csv(path, index=False)
+    page = report.page(root, "mine")
+    assert f"<b>{len(ledger) - 2}</b>holds" in page
+    assert "<b>1</b>demonstration" in page
+
+
+def test_it_states_the_commit_of_a_checkout(root):
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run(["git", "-C", str(root), *identity, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    head = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True).stdout
+    assert f"<dd>{head[:10]}" in report.page(root, "mine")
+
+
+def test_a_text_without_a_name_of_its_own_is_called_by_its_folder():
+    settings = {
+        "masked_lm": {"corpus": {"source": "folder", "path": "data/x"}},
+        "char_lm": {"corpora": {"a": {"source": "bible"}}},
+    }
+    settings["captioning"] = {"source": {"source": "scenes"}}
+    assert list(texts(settings)) == ["data/x", "Berean Standard Bible", "drawn scenes (a demonstration)"]
+
+
+def test_a_notebook_becomes_a_page_with_links_to_pages_and_text_alternatives(tmp_path):
+    picture = {"output_type": "display_data", "data": {"image/png": "AAAA"}, "metadata": {}}
+    code = {
+        "cell_type": "code",
+        "id": "b",
+        "metadata": {},
+        "source": "x = 1",
+        "outputs": [picture],
+        "execution_count": 1,
+    }
+    text = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# A *title*\n\n[next](other.ipynb)"}
+    notebook = {"cells": [text, code], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
+    page = render(tmp_path / "a.ipynb")
+    assert 'href="other.html"' in page
+    assert 'alt="A *title*"' in page
+    assert not re.search(r'(?:src|<link[^>]*href)="https?:', page)
 
 
 def test_text_is_escaped_and_pictures_bring_no_rules_along(root):

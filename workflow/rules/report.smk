@@ -4,13 +4,17 @@
 rule report:
     input:
         code=closure("report"),
-        page="replication/report/page.html",
+        page=[
+            f"replication/report/{name}"
+            for name in ("page.html", "page.css", "page.js", "notebook.css")
+        ],
         claims=["config/published/claims.csv", RESULTS / "claims.csv"],
         others=[Path("reported", name, "claims.csv") for name in REPORTED],
         notebooks=[RESULTS / "notebooks" / f"{name}.ipynb" for name in NOTEBOOKS],
         pictures=PICTURES,
     output:
         RESULTS / "report.html",
+        [RESULTS / "notebooks" / f"{name}.html" for name in NOTEBOOKS],
     log:
         LOGS / "report.log",
     resources:
@@ -22,4 +26,4 @@ rule report:
     message:
         "Write the report page"
     shell:
-        "replicate report {params.results} --output {output} > {log} 2>&1"
+        "replicate report {params.results} --output {output[0]} > {log} 2>&1"
