@@ -23,9 +23,10 @@ def needs_of(notebook: Path) -> dict[str, str] | None:
     """
     parameters: dict[str, object] = {}
     for source, are_parameters in code_cells(notebook):
+        tree = ast.parse(source)
         if are_parameters:
-            exec(source, parameters)
-        for node in ast.walk(ast.parse(source)):
+            parameters = {node.target.id: ast.literal_eval(node.value) for node in tree.body}
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "results_of":
                 (needs,) = (keyword.value for keyword in node.keywords if keyword.arg == "needs")
                 return eval(compile(ast.Expression(needs), notebook.name, "eval"), parameters)

@@ -56,7 +56,7 @@ def test_it_has_verdicts_claims_and_figures_with_what_they_find(root):
     assert f"<b>{count - 1}</b>holds" in page
     assert page.count('<tr id="') == page.count("data-filed=") == count
     assert page.count("<figure") == 1
-    section = page[page.index('<section id="sparsefinder-fig04_tradeoff">') : page.index("</section>")]
+    section = page[page.index('<section class="figure" id="sparsefinder-fig04_tradeoff">') : page.index("</section>")]
     assert "First, linked." in section
     assert "Second" not in section
     # The claim that was not tested has nothing to say below the figure that shows it.

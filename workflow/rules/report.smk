@@ -13,8 +13,8 @@ rule report:
         notebooks=[RESULTS / "notebooks" / f"{name}.ipynb" for name in NOTEBOOKS],
         pictures=PICTURES,
     output:
-        RESULTS / "report.html",
-        [RESULTS / "notebooks" / f"{name}.html" for name in NOTEBOOKS],
+        page=RESULTS / "report.html",
+        notebooks=[RESULTS / "notebooks" / f"{name}.html" for name in NOTEBOOKS],
     log:
         LOGS / "report.log",
     resources:
@@ -26,4 +26,4 @@ rule report:
     message:
         "Write the report page"
     shell:
-        "replicate report {params.results} --output {output[0]} > {log} 2>&1"
+        "replicate report {params.results} --output {output.page} > {log} 2>&1"
