@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 from sparselib.checks import one_of
 from sparselib.control import LayerCall
 from sparselib.masks import combine
-from sparselib.masks.visible import causal_and_lengths
+from sparselib.masks.visible import lengths_of
 from sparselib.predictors.buckets import Bucketed, share_a_bucket
 from sparselib.predictors.protocol import Predictor
 from sparselib.predictors.rows import Rows, RowWise
@@ -110,7 +110,7 @@ class PredictedGraph:
         """Return the graph ``Bool[B, H, Q, K]``; encoders, prefix predictors and global tokens need padding on the right."""
         project, predictor = self.projections[call.layer], self.predictors[call.layer]
         if not self.causal:
-            _, lengths = causal_and_lengths(call.visible)
+            lengths = lengths_of(call.visible)
             predicted = predictor.predict(project(call.q), project(call.k), lengths=lengths)
             return combine(predicted, self.window, self.global_tokens, lengths)
         rows, keys = call.q.shape[2], call.k.shape[2]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from sparselib.control.calls import BlockGraph, Graph, LayerCall, Mode, Observer, TokenPairs, VisitedBlocks, is_same
+from sparselib.control.compiled import compiled_mode, register
 from sparselib.control.open_blocks import OPEN, Block, backward_pass
 from sparselib.control.padded_keys import attend_to_real_keys
 from sparselib.dense_attention import PLAIN, Scoring, attention_weights
@@ -23,7 +24,7 @@ class AttentionControl:
 
     The context managers below change the mode in the current thread or asyncio task only. A new thread starts without their
     changes; run its function with ``contextvars.copy_context().run`` to pass them on. A gradient checkpoint recomputes a
-    forward pass in the mode of that pass.
+    forward pass in the mode of that pass. A compiled model raises ``RuntimeError`` if another thread is inside a block.
 
     Parameters
     ----------
@@ -54,8 +55,16 @@ class AttentionControl:
     #: The ``with`` blocks that are open in any thread.
     _open: list[Block] = field(default_factory=list, init=False, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        #: For compiled graphs: an empty tensor, and the number by which they find this control.
+        self.witness, self.number = torch.empty(0), register(self)
+
     def __getstate__(self) -> dict[str, object]:
         return vars(self) | {"_last_mask": (None, None), "_forward_modes": [], "_open": []}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self.number = register(self)
 
     def normalizer_of(self, layer: int) -> Normalizer:
         """Return the normaliser of a layer."""
@@ -73,7 +82,9 @@ class AttentionControl:
             In a recomputation that does not keep the mode, such as ``torch.utils.checkpoint``'s, after forward passes in
             several modes.
         """
-        block, backward = self._innermost_block(), backward_pass()
+        if torch.compiler.is_compiling():
+            return compiled_mode(self)
+        block, backward = self.innermost_block, backward_pass()
         mode = self.mode if block is None else block.mode
         if backward == -1:
             return mode
@@ -85,6 +96,16 @@ class AttentionControl:
     def is_open(self) -> bool:
         """Whether any thread is inside a ``with`` block of this control."""
         return bool(self._open)
+
+    @property
+    def innermost_block(self) -> Block | None:
+        """The innermost ``with`` block of this thread or task."""
+        return next((block for block in reversed(OPEN.get().blocks) if block.control is self), None)
+
+    @property
+    def last_block(self) -> Block | None:
+        """The open ``with`` block that was entered last in any thread."""
+        return self._open[-1] if self._open else None
 
     @property
     def needs_prefix(self) -> bool:
@@ -186,12 +207,9 @@ class AttentionControl:
             self._last_mask = weakref.ref(visible), description
         return description
 
-    def _innermost_block(self) -> Block | None:
-        return next((block for block in reversed(OPEN.get().blocks) if block.control is self), None)
-
     def _mode_around(self) -> Mode:
         """Return the mode outside a block that replaces its rule, even in a recomputation that does not tell its mode."""
-        block = self._innermost_block()
+        block = self.innermost_block
         return self.mode if block is None else block.mode
 
     def _token_pairs(self, mode: Mode) -> TokenPairs:
@@ -204,6 +222,8 @@ class AttentionControl:
 
     def _note_mode(self, mode: Mode) -> None:
         """Note the mode of a forward pass, for checkpoints that do not keep it."""
+        if torch.compiler.is_compiling():
+            return
         if backward_pass() == -1 and len(self._forward_modes) < 2:
             if not any(is_same(mode, noted) for noted in self._forward_modes):
                 self._forward_modes.append(replace(mode, observer=None) if isinstance(mode, TokenPairs) else mode)

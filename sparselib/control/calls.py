@@ -1,8 +1,7 @@
 """One attention call of a model, and the modes in which a control may compute it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from types import MethodType
 
 import torch
@@ -43,15 +42,21 @@ class LayerCall:
     prefix: Tensor | None = None
     positions: Tensor | None = None
     scoring: Scoring = PLAIN
+    # Not cached properties, whose lock Dynamo cannot trace.
+    _computed: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @cached_property
+    @property
     def scores(self) -> Tensor:
         """The scores ``[B, H, Q, K]``, computed once."""
-        return self.scoring.scores(self.q, self.k)
+        if "scores" not in self._computed:
+            self._computed["scores"] = self.scoring.scores(self.q, self.k)
+        return self._computed["scores"]
 
     def gold(self) -> Tensor:
         """Return the exact edges ``Bool[B, H, Q, K]`` of 1.5-entmax under the model's own scores, computed once."""
-        return self._gold
+        if "gold" not in self._computed:
+            self._computed["gold"] = self._gold()
+        return self._computed["gold"]
 
     def split(self, sizes: Sequence[int]) -> list["LayerCall"]:
         """Return one call per group of `sizes` sentences, in order; scores and gold edges are computed for all at once."""
@@ -61,15 +66,14 @@ class LayerCall:
         for q, k, visible_part, prefix, scores, gold in zip(
             *(x.split(sizes) for x in (self.q, self.k, visible)),
             prefixes,
-            *(x.split(sizes) for x in (self.scores, self._gold)),
+            *(x.split(sizes) for x in (self.scores, self.gold())),
             strict=True,
         ):
             call = replace(self, q=q, k=k, visible=visible_part, prefix=prefix)
-            vars(call).update(scores=scores, _gold=gold)  # fills the caches of the cached properties
+            call._computed.update(scores=scores, gold=gold)
             calls.append(call)
         return calls
 
-    @cached_property
     def _gold(self) -> Tensor:
         if self.q.dtype in (torch.float16, torch.bfloat16):
             return gold_graph(self.q, self.k, self.visible, scoring=self.scoring)

@@ -76,5 +76,5 @@ def captured_modes() -> Callable[[], AbstractContextManager]:
 
 
 def backward_pass() -> int:
-    """Return the number of the backward pass that this thread is computing, or -1."""
-    return torch._C._current_graph_task_id()
+    """Return the number of the backward pass that this thread is computing, or -1; compiled code computes none."""
+    return -1 if torch.compiler.is_compiling() else torch._C._current_graph_task_id()

@@ -22,6 +22,7 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.utils.generic import TransformersKwargs
 
 from sparselib.control import AttentionControl, VisitedBlocks
+from sparselib.control.open_blocks import backward_pass
 from sparselib.dense_attention import Scoring
 from sparselib.huggingface.checkpointing import keep_modes, may_be_recomputed
 from sparselib.huggingface.probe import PROBE, compare_with_eager
@@ -48,6 +49,8 @@ class _Place:
     control: AttentionControl
     #: More than one if layers share the module's weights.
     layers: list[int] = field(default_factory=list)
+    #: Calls since the model's forward pass began, while it is traced.
+    turn: int = 0
 
     def __deepcopy__(self, memo: dict) -> "_Place":
         return self
@@ -57,13 +60,16 @@ class _Place:
 
         Raise ``ValueError`` in the second run of a checkpointed layer, which would break the order of turns.
         """
-        if len(self.layers) > 1 and torch._C._current_graph_task_id() != -1:
+        if len(self.layers) > 1 and backward_pass() != -1:
             raise ValueError(
                 f"{type(module).__name__} must not use gradient checkpointing, because {len(self.layers)} layers share its "
                 "weights; call model.gradient_checkpointing_disable()"
             )
         if len(self.layers) == 1:
             return self.layers[0]
+        if torch.compiler.is_compiling():
+            self.turn += 1
+            return self.layers[(self.turn - 1) % len(self.layers)]
         calls = _CALLS.get()
         call = calls.get(id(self), 0)
         _CALLS.set(calls | {id(self): call + 1})
@@ -154,6 +160,11 @@ def check_model(model: nn.Module) -> None:
 
 def _restart_turns(model: nn.Module, arguments: tuple) -> None:
     """Restart the turns of layers with shared weights, also after a forward pass that ended with an error."""
+    if torch.compiler.is_compiling():
+        for module in model.modules():
+            if hasattr(module, "sparselib_place"):
+                module.sparselib_place.turn = 0
+        return
     places = {id(getattr(module, "sparselib_place", None)) for module in model.modules()}
     _CALLS.set({place: calls for place, calls in _CALLS.get().items() if place not in places})
 
@@ -205,7 +216,8 @@ def _nothing() -> None:
 
 def _attend(module: nn.Module, *arguments, **options: object) -> tuple[Tensor, Tensor | None]:
     """Compute attention for transformers, with the arguments of :func:`_attend_at` after `place`."""
-    attend = PROBE.get() or partial(_attend_at, getattr(module, "sparselib_place", None))
+    probe = None if torch.compiler.is_compiling() else PROBE.get()
+    attend = probe or partial(_attend_at, getattr(module, "sparselib_place", None))
     return attend(module, *arguments, **options)
 
 
@@ -291,7 +303,8 @@ def _split_mask(name: str, mask: Tensor | None, keys: int) -> tuple[Tensor | Non
         )
     hidden = mask <= torch.finfo(mask.dtype).min / 2
     added = mask.masked_fill(hidden, 0.0)
-    return ~hidden, added if added.any() else None
+    # Whether there is a bias is unknown while the model is traced.
+    return ~hidden, added if torch.compiler.is_compiling() or added.any() else None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from torch import nn
 from torch.utils.checkpoint import CheckpointFunction
 
 from sparselib.control import captured_modes
+from sparselib.control.open_blocks import backward_pass
 
 _FUNCTION = "_gradient_checkpointing_func"
 
@@ -28,7 +29,7 @@ class ModeKeepingCheckpoint:
         reopened = captured_modes()
 
         def in_same_modes(*inner_arguments, **inner_options):
-            if torch._C._current_graph_task_id() == -1:
+            if backward_pass() == -1:
                 return function(*inner_arguments, **inner_options)
             with reopened():
                 return function(*inner_arguments, **inner_options)
@@ -52,6 +53,8 @@ def _wrap(module: nn.Module, arguments: tuple) -> None:
 
 def may_be_recomputed(module: nn.Module) -> bool:
     """Return whether a gradient checkpoint may recompute a module's present call."""
+    if torch.compiler.is_compiling():
+        return False  # A compiled checkpoint computes its own graph again.
     if torch.is_grad_enabled() or module.training:
         return True
     # Reentrant checkpoints disable gradients as evaluations do, but appear among the callers.

@@ -36,6 +36,12 @@ def real_positions(
     return torch.arange(positions, device=device) < lengths[:, None]
 
 
+OTHER_MASK = (
+    "`mask` must hide only padding on the right and later keys for block-sparse attention, got another mask; "
+    "pad on the right"
+)
+
+
 def visible_pairs(
     batch: int,
     queries: int,
@@ -83,13 +89,31 @@ def causal_and_lengths(visible: Tensor | None) -> tuple[bool, Tensor | None]:
             f"`mask` must be [B, 1, n, n] for block-sparse attention, got {tuple(visible.shape)}: it needs as many queries "
             "as keys, and one mask for all heads"
         )
+    lengths, fits, fits_causal = _described(visible)
+    if not (fits or fits_causal):
+        raise ValueError(OTHER_MASK)
+    return not fits, None if (lengths == keys).all() else lengths
+
+
+def lengths_of(visible: Tensor) -> Tensor | None:
+    """Return the ``lengths [B]`` of a mask ``Bool[B, 1, n, n]`` as :func:`causal_and_lengths` does, also while it is traced.
+
+    A compiled program raises ``RuntimeError`` for a mask that hides anything else, and has lengths without padding, too.
+
+    >>> lengths_of(visible_pairs(2, 3, 3, [3, 2]))
+    tensor([3, 2])
+    """
+    if not torch.compiler.is_compiling():
+        return causal_and_lengths(visible)[1]
+    lengths, fits, fits_causal = _described(visible)
+    torch._assert_async(fits | fits_causal, OTHER_MASK)
+    return lengths
+
+
+def _described(visible: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the lengths, and whether the mask hides nothing but padding, or nothing but padding and later keys."""
     lengths = visible.any(dim=2).sum(-1).flatten()  # keys that are visible to some query
-    real = torch.arange(keys, device=visible.device) < lengths[:, None]  # [B, n]
+    real = torch.arange(visible.shape[-1], device=visible.device) < lengths[:, None]  # [B, n]
     hidden_query, real_key = ~real[:, None, :, None], real[:, None, None, :]
-    for causal, expected in ((False, real_key), (True, real_key & torch.ones_like(visible[:1]).tril())):
-        if ((visible == expected) | hidden_query).all():
-            return causal, None if real.all() else lengths
-    raise ValueError(
-        "`mask` must hide only padding on the right and later keys for block-sparse attention, got another mask; "
-        "pad on the right"
-    )
+    real_past = real_key & torch.ones_like(visible[:1]).tril()
+    return lengths, *(((visible == expected) | hidden_query).all() for expected in (real_key, real_past))
