@@ -14,6 +14,10 @@ T = TypeVar("T")
 TAGS = ONE, LIST, PRETRAINED, NEW = "<one>", "<list>", "<pretrained>", "<new>"
 
 
+#: Numbers such as 1e-3, which PyYAML reads as text because they lack a point before the exponent.
+_WITH_EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+
+
 def _not_null(value: object) -> object:
     if value is None:
         raise problem("must have a value, got nothing; leave the key out for its default")
@@ -26,6 +30,8 @@ def _whole(value: object) -> object:
 
 
 def _as_written(value: object, handler) -> object:
+    if isinstance(value, str) and _WITH_EXPONENT.fullmatch(value):
+        value = float(value)
     # A float field would turn 1 into 1.0, and settings are compared with those of earlier runs.
     handler(value)
     return value

@@ -66,6 +66,15 @@ def test_a_whole_number_may_be_written_as_a_float():
     ]
 
 
+@pytest.mark.parametrize(("written", "value"), [("1e-3", 1e-3), ("5E-7", 5e-7), ("+2e+1", 20.0), ("1.e-3", 1e-3)])
+def test_an_exponent_needs_no_point(tmp_path, written, value):
+    """PyYAML reads these as text; config/README.md has such defaults."""
+    path = tmp_path / "profile.yaml"
+    config = changed("masked_lm/training/learning_rate", "RATE")
+    path.write_text(json.dumps(config).replace('"RATE"', written))
+    assert load(path).masked_lm.training.learning_rate == value
+
+
 def test_a_file_that_is_not_yaml_is_refused(tmp_path):
     (tmp_path / "bad.yaml").write_text("profile: [a\n")
     with pytest.raises(ConfigurationError, match=r"^.*/bad\.yaml: must be YAML, got .* line 2, column 1"):
