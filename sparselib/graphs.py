@@ -51,11 +51,11 @@ class FormGraph:
         key_positions = (visible.any(dim=2, keepdim=True).cumsum(-1) - 1).clamp(min=0)
         if call.positions is not None:
             query_positions = call.positions[:, None]
-        elif q.shape[2] <= filled:
-            query_positions = key_positions[..., filled - q.shape[2] :].mT
-        else:
+        elif call.cross or q.shape[2] > filled:
             query_positions = torch.arange(q.shape[2], device=q.device)[:, None]
-        if not form.cross and (call.positions is not None or q.shape[2] > filled):
+        else:
+            query_positions = key_positions[..., filled - q.shape[2] :].mT
+        if not form.cross and (call.cross or call.positions is not None or q.shape[2] > filled):
             raise ValueError(
                 f"`forms[{call.layer}]` must allow cross-attention for {q.shape[2]} queries and {filled} keys of another "
                 f"sentence, got {type(form).__name__}; use Full, Random or Top-k"
@@ -107,7 +107,15 @@ class PredictedGraph:
         return self.causal and any(predictor.needs.prefix for predictor in self.predictors)
 
     def __call__(self, call: LayerCall) -> Tensor:
-        """Return the graph ``Bool[B, H, Q, K]``; encoders, prefix predictors and global tokens need padding on the right."""
+        """Return the graph ``Bool[B, H, Q, K]``; encoders, prefix predictors and global tokens need padding on the right.
+
+        Raise ``ValueError`` in cross-attention, whose queries have other lengths and positions than its keys.
+        """
+        if call.cross:
+            raise ValueError(
+                f"`call` must be of self-attention, but layer {call.layer} is cross-attention; let your graph return "
+                "`call.visible` for layers with `call.cross`"
+            )
         project, predictor = self.projections[call.layer], self.predictors[call.layer]
         if not self.causal:
             lengths = lengths_of(call.visible)

@@ -27,6 +27,7 @@ class LayerCall:
     positions : integer Tensor ``[Q]``, optional
         Positions of the queries in their own sentence, in fairseq's cross-attention. In self-attention the keys give them.
     scoring : Scoring
+    cross : bool, whether the keys come from another sequence than the queries, in Hugging Face's cross-attention
 
     Examples
     --------
@@ -42,6 +43,7 @@ class LayerCall:
     prefix: Tensor | None = None
     positions: Tensor | None = None
     scoring: Scoring = PLAIN
+    cross: bool = False
     # Not cached properties, whose lock Dynamo cannot trace.
     _computed: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
 

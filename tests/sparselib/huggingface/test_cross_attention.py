@@ -9,9 +9,12 @@ from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, T5GemmaCo
 
 from sparselib.control import AttentionControl
 from sparselib.dense_attention import attention_weights
+from sparselib.forms import form
+from sparselib.graphs import FormGraph, PredictedGraph
 from sparselib.huggingface import sparsify, use_attention
 from sparselib.kernels import BlockMask
 from sparselib.normalizers import Entmax, entmax15
+from sparselib.predictors import Distance
 
 #: Two sources of which the first is padded, and one that is empty.
 PADDED = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]])
@@ -156,6 +159,38 @@ def test_gradients_through_a_padded_source_are_dense_ones():
     found, expected = (torch.autograd.grad(x.square().sum(), (q, k, v)) for x in (output, dense))
     for gradient, wanted in zip(found, expected, strict=True):
         torch.testing.assert_close(gradient, wanted, atol=1e-8, rtol=1e-8)
+
+
+@pytest.mark.parametrize("target", [4, 6, 7])
+@pytest.mark.parametrize("graph", ["predicted", "form"])
+def test_graphs_of_self_attention_are_refused_at_any_target_length(graph, target):
+    """Also if source and target are equally long, where the source's padding would hide queries of the target."""
+    model = make("marian").model
+    control = use_attention(model)
+    layers = control.layers
+    graphs = {
+        "predicted": PredictedGraph([lambda x: x] * layers, [Distance(9.0)] * layers),
+        "form": FormGraph([form("Window", 3)] * layers, causal=False),
+    }
+    inputs = {"input_ids": torch.full((3, 6), 7), "attention_mask": PADDED}
+    message = "layer 3 is cross-attention" if graph == "predicted" else r"`forms\[3\]` must allow cross-attention"
+
+    def from_layer(first):
+        return lambda call: graphs[graph](call) if call.layer >= first else call.visible
+
+    with control.restricted_to(from_layer(3)), pytest.raises(ValueError, match=message):
+        model(**inputs, decoder_input_ids=torch.full((3, target), 8))
+
+
+def test_a_graph_can_leave_out_cross_attention():
+    model = make("marian").model
+    control = use_attention(model)
+    layers = control.layers
+    predicted = PredictedGraph([lambda x: x] * layers, [Distance(1e9)] * layers)
+    inputs = {"input_ids": torch.full((3, 6), 7), "attention_mask": PADDED, "decoder_input_ids": torch.full((3, 6), 8)}
+    free = hidden(model, inputs)
+    with control.restricted_to(lambda call: call.visible if call.cross else predicted(call)):
+        torch.testing.assert_close(hidden(model, inputs), free)
 
 
 def test_sparsify_leaves_cross_attention_dense():
