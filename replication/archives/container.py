@@ -2,6 +2,7 @@
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -11,6 +12,11 @@ from replication.files.storage import FormatError, replacing
 DIGITS = 64
 #: The time of every file in the zip, so that equal files give equal archives.
 NO_TIME = (1980, 1, 1, 0, 0, 0)
+
+#: Flag of a zip's encrypted file.
+ENCRYPTED = 1
+#: An archive may unpack to this multiple of its size, which none of a run reaches, and to these bytes in any case.
+MOST_GROWTH, ALWAYS_FITS = 50, 2**26
 
 
 def write(path: Path, contents: Mapping[str, Path | bytes]) -> None:
@@ -48,17 +54,42 @@ def opened(path: Path) -> zipfile.ZipFile:
     Raises
     ------
     FormatError
-        If a byte is changed, missing or added, or a name leads out of the archive.
+        If a byte is changed, missing or added, a name leads out of the archive or occurs twice, or a file is encrypted, damaged
+        or far larger than the archive.
     """
     with open(path, "rb") as file:
         size = path.stat().st_size - DIGITS
         digest = _checksum(file, size) if size > 0 else b""
         if file.read() != digest or not digest:
             raise FormatError(f"{path}: is not an archive, or has changed since it was written")
-    archive = zipfile.ZipFile(path)
-    for name in archive.namelist():
-        _check_name(path, name)
+    try:
+        archive = zipfile.ZipFile(path)
+        _check_members(path, archive)
+        damaged = archive.testzip()
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise FormatError(f"{path}: is not an archive ({error})") from error
+    if damaged is not None:
+        raise FormatError(f"{path}: {damaged} is damaged")
     return archive
+
+
+def _check_members(path: Path, archive: zipfile.ZipFile) -> None:
+    members, names = archive.infolist(), set()
+    for member in members:
+        _check_name(path, member.filename)
+        if member.filename in names:
+            raise FormatError(f"{path}: {member.filename} occurs twice")
+        names.add(member.filename)
+        if member.flag_bits & ENCRYPTED:
+            raise FormatError(f"{path}: {member.filename} is encrypted")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise FormatError(f"{path}: {member.filename} is compressed by another method than deflate")
+    total, limit = sum(member.file_size for member in members), MOST_GROWTH * path.stat().st_size + ALWAYS_FITS
+    if total > limit:
+        largest = max(members, key=lambda member: member.file_size).filename
+        raise FormatError(
+            f"{path}: unpacks to {total:,} bytes, which is too much for its size; its largest file is {largest}"
+        )
 
 
 def _checksum(file, size: int) -> bytes:

@@ -49,7 +49,7 @@ def replay(archive: Path, folder: Path, cores: int = 1, say: Callable[[str], Non
         If the archive has changed since it was written, or does not contain one run.
     FileExistsError
         If the folder exists.
-    RuntimeError
+    ChildProcessError
         If a notebook fails.
     """
     with opened(archive) as file:
@@ -62,12 +62,12 @@ def replay(archive: Path, folder: Path, cores: int = 1, say: Callable[[str], Non
             if name == f"{results}/claims.csv" or name.startswith((f"{results}/notebooks/", f"{results}/figures/"))
         ]
         before = {name: file.read(name) for name in made_again}
+        notebooks = [(name, _notebook(name, content)) for name, content in before.items() if name.endswith(".ipynb")]
         for name in file.namelist():
             if name not in before and not name.endswith("/.claims.csv.seal"):
                 file.extract(name, folder)
     judged = ledger(pd.read_csv(folder / PUBLISHED), folder / results)
     write_table(folder / results / "claims.csv", judged, may_be_empty=["effect"])
-    notebooks = [(name, json.loads(content)) for name, content in before.items() if name.endswith(".ipynb")]
     say(f"{archive}: intact; running {len(notebooks)} notebooks")
     with ThreadPoolExecutor(cores) as pool:
         for name in pool.map(partial(_run, folder), notebooks):
@@ -80,7 +80,34 @@ def _results(archive: Path, file: ZipFile) -> str:
     configurations = [name for name in file.namelist() if PurePosixPath(name).match("results/*/config.yaml")]
     if len(configurations) != 1:
         raise FormatError(f"{archive}: must contain the configuration of one run, got {len(configurations)}")
-    return str(PurePosixPath(configurations[0]).parent)
+    results = str(PurePosixPath(configurations[0]).parent)
+    names = file.namelist()
+    if missing := [name for name in (f"{results}/claims.csv", PUBLISHED) if name not in names]:
+        raise FormatError(f"{archive}: must contain {' and '.join(missing)}, which it would be compared with")
+    if not any(name.startswith(f"{results}/notebooks/") and name.endswith(".ipynb") for name in names):
+        raise FormatError(f"{archive}: must contain a notebook in {results}/notebooks/, got none")
+    return results
+
+
+def _notebook(name: str, content: bytes) -> dict:
+    """Return an executed notebook.
+
+    Raises
+    ------
+    FormatError
+        If it is none, or was not made from a notebook of this checkout by setting its parameters.
+    """
+    try:
+        notebook = json.loads(content)
+        papermill = notebook["metadata"]["papermill"]
+        path, parameters = (ROOT / papermill["input_path"]).resolve(), papermill["parameters"]
+        known = path.is_relative_to(ROOT / "notebooks") and path.is_file() and all(map(str.isidentifier, parameters))
+        cells = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FormatError(f"{name}: is not an executed notebook ({error!r})") from error
+    if not known or not cells:
+        raise FormatError(f"{name}: was not made from a notebook of this repository")
+    return notebook
 
 
 def _run(folder: Path, executed: tuple[str, dict]) -> str:
@@ -88,22 +115,24 @@ def _run(folder: Path, executed: tuple[str, dict]) -> str:
     name, before = executed
     papermill = before["metadata"]["papermill"]
     notebook = (ROOT / papermill["input_path"]).resolve()
-    # The archive may only name notebooks of this checkout and set their parameters.
-    if not notebook.is_relative_to(ROOT / "notebooks") or not all(
-        key.isidentifier() for key in papermill["parameters"]
-    ):
-        raise FormatError(f"{name}: was not made from a notebook of this repository")
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "papermill", "--no-progress-bar", str(notebook), str(folder / name)]
-    command += [word for key, value in papermill["parameters"].items() for word in ("-p", key, str(value))]
-    environment = os.environ | {ELSEWHERE: str(folder.absolute())}
+    for key, value in papermill["parameters"].items():
+        # Raw, because papermill turns a text such as 2024 into a number.
+        command += ["-r" if isinstance(value, str) else "-p", key, str(value)]
+    # A user's or another environment's kernel of the same name must not run the notebooks.
+    own = {name: value for name, value in os.environ.items() if name != "JUPYTER_PATH"}
+    environment = own | {"JUPYTER_PREFER_ENV_PATH": "1", ELSEWHERE: str(folder.absolute())}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
-        raise RuntimeError(f"{name}: {done.stderr.strip().splitlines()[-1]}")
+        (*_, reason) = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
+        raise ChildProcessError(f"{name}: the notebook failed: {reason}")
     return name
 
 
 def _differs(before: bytes, path: Path) -> bool:
+    if not path.exists():
+        return True
     after = path.read_bytes()
     if path.suffix == ".ipynb":
         return _outputs(json.loads(before)) != _outputs(json.loads(after))

@@ -15,6 +15,7 @@ from replication.claims.finding import UNTESTED
 from replication.claims.overview import MAIN, demonstrates, overview
 from replication.claims.runs import PAPERS, known, ledgers
 from replication.files.storage import provenance
+from replication.report.checks import check_notebook, check_picture
 from replication.report.facts import commit, finished, texts
 
 #: Figure at the top of the page: the papers' central comparison.
@@ -56,8 +57,12 @@ def page(root: Path, profile: str) -> str:
     ------
     FileNotFoundError
         If the run has no ledger or no configuration.
+    FormatError
+        If one of the run's notebooks shows another run, or a picture contains a script.
     """
     results = root / "results" / profile
+    for notebook in sorted((results / "notebooks").rglob("*.ipynb")):
+        check_notebook(notebook, profile)
     claims = pd.read_csv(root / "config/published/claims.csv", keep_default_na=False)
     runs = ledgers(root, profile)
     if profile not in runs:
@@ -123,7 +128,9 @@ def pictures(results: Path, claims: list) -> Iterator[ReportFigure]:
         notebook = results / "notebooks" / f"{name}.ipynb"
         if notebook.exists():
             title, about = introduction(notebook)
-            yield ReportFigure(name, title, about, inline(path.read_text(encoding="utf-8"), title), [
+            svg = path.read_text(encoding="utf-8")
+            check_picture(path, svg)
+            yield ReportFigure(name, title, about, inline(svg, title), [
                 claim for claim in claims if claim.notebook == name and claim.verdict != UNTESTED
             ])  # fmt: skip
 

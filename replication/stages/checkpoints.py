@@ -84,11 +84,17 @@ def archive(
     from replication.archives.container import write
     from replication.archives.crate import METADATA, metadata
     from replication.files.seals import seal_of
+    from replication.report.checks import check_notebook, check_picture
 
     if missing := [str(path) for path in file if not path.exists()]:
         raise FileNotFoundError(f"{', '.join(missing)}: no such file")
     files = [inner for path in file for inner in ([path] if path.is_file() else sorted(path.rglob("[!.]*")))]
     files = [path for path in files if not path.is_dir()]
+    for path in files:
+        if path.suffix == ".ipynb" and path.is_relative_to(results):
+            check_notebook(path, results.name)
+        if path.suffix == ".svg":
+            check_picture(path, path.read_text(encoding="utf-8"))
     seals = [seal_of(path) for path in files if seal_of(path).exists()]
     write(output, {path.as_posix(): path for path in [*files, *seals]} | {METADATA: metadata(results, files)})
 

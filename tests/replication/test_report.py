@@ -11,12 +11,13 @@ import pytest
 from replication import report
 from replication.claims.overview import MAIN
 from replication.files.paths import ROOT
+from replication.files.storage import FormatError
 from replication.report.facts import texts
 from replication.report.rendered import render
 
 SVG = """<?xml version="1.0"?>
 <!DOCTYPE svg>
-<svg width="10pt"><metadata><b/></metadata><defs><style type="text/css">*{stroke: red}</style></defs><text>a & b</text></svg>
+<svg width="10pt"><metadata><b/></metadata><defs><style type="text/css">*{fill: red}</style></defs><text>a &amp; b</text></svg>
 """
 
 
@@ -45,7 +46,15 @@ def root(tmp_path):
         "metadata": {},
         "source": "# Figure 4: *a* title <b>\n\nFirst, [linked](x.ipynb).\n\nSecond.",
     }
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    parameters = {
+        "cell_type": "code",
+        "source": 'profile: str = "demo"',
+        "outputs": [],
+        "metadata": {},
+        "execution_count": 1,
+    }
+    cells = [cell, parameters | {"id": "b"}, parameters | {"id": "c", "source": '# Parameters\nprofile = "mine"\n'}]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (results / "notebooks/sparsefinder/fig04_tradeoff.ipynb").write_text(json.dumps(notebook))
     return tmp_path
 
@@ -137,10 +146,32 @@ def test_text_is_escaped_and_pictures_bring_no_rules_along(root):
     page = report.page(root, "mine")
     assert "3 &lt;seeds&gt;" in page
     assert "3 <seeds>" not in page
-    assert "stroke: red" not in page
-    assert "<text>a & b</text>" in page
+    assert "fill: red" not in page
+    assert "<text>a &amp; b</text>" in page
 
 
 def test_a_run_without_a_ledger_is_named(root):
     with pytest.raises(FileNotFoundError, match=r"none: has no claims\.csv"):
         report.page(root, "none")
+
+
+def test_a_notebook_of_another_run_is_refused(root):
+    """A stored run's figure, executed into this run's folder, was shown and archived as this run's."""
+    path = root / "results/mine/notebooks/sparsefinder/fig04_tradeoff.ipynb"
+    path.write_text(path.read_text().replace('\\"mine\\"', '\\"brown\\"'))
+    with pytest.raises(FormatError, match=r"fig04_tradeoff\.ipynb: must show the run 'mine', got 'brown'"):
+        report.page(root, "mine")
+
+
+ACTIVE = (
+    "<script>alert(1)</script>", '<g onload="alert(1)"/>', "<foreignObject/>", '<a href="javascript:alert(1)"/>',
+    '<image href="https://elsewhere/x.png"/>', "<g>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("content", ACTIVE)
+def test_pictures_that_run_or_load_something_are_refused(root, content):
+    path = root / "results/mine/figures/sparsefinder/fig04_tradeoff.svg"
+    path.write_text(path.read_text().replace("</svg>", f"{content}</svg>"))
+    with pytest.raises(FormatError, match=r"fig04_tradeoff\.svg: (contains|is not an SVG)"):
+        report.page(root, "mine")

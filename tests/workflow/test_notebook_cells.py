@@ -7,6 +7,7 @@ import sys
 
 import pandas as pd
 import pytest
+from tiny_run import PROFILE, checkout
 
 from replication.files.paths import ROOT
 
@@ -66,3 +67,20 @@ def test_a_users_matplotlibrc_changes_no_figure_and_words_are_no_formulas(tmp_pa
         found.append((folder / "figures/figure.svg").read_bytes())
     assert found[0] == found[1]
     assert b"$$ and $x_{$ are words" in found[0]
+
+
+@pytest.mark.parametrize("profile", ["2024"])
+def test_profiles_that_look_like_numbers_and_kernels_of_the_same_name_disturb_nothing(tmp_path, profile):
+    folder = checkout(tmp_path / "checkout")
+    settings = (folder / f"{PROFILE}.yaml").read_text().replace(f"profile: {PROFILE}", f"profile: '{profile}'")
+    (folder / "own.yaml").write_text(settings)
+    kernel = tmp_path / "jupyter/kernels/python3"
+    kernel.mkdir(parents=True)
+    (kernel / "kernel.json").write_text(json.dumps({"argv": ["false"], "display_name": "other", "language": "python"}))
+    notebook = f"results/{profile}/notebooks/factorised/fig03_strided.ipynb"
+    command = [sys.executable, "-m", "snakemake", notebook, "--cores", "1", "--configfile", "own.yaml"]
+    environment = os.environ | {"JUPYTER_PATH": str(tmp_path / "jupyter"), "REPLICATE_ROOT": str(folder)}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    parameters = json.loads((folder / notebook).read_text())["metadata"]["papermill"]["parameters"]
+    assert parameters == {"profile": profile}

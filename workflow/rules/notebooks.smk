@@ -1,5 +1,11 @@
 """Tables and figures: one notebook each, executed by papermill on the measurements of the other stages."""
 
+import os
+
+# A user's or another environment's kernel of the same name must not run the notebooks.
+os.environ.pop("JUPYTER_PATH", None)
+os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+
 
 wildcard_constraints:
     figure=either(FIGURES),
@@ -21,6 +27,7 @@ rule figure:
     resources:
         **needs("figure"),
     params:
+        # Raw (-r), because papermill turns a profile such as 2024 into a number.
         profile=PROFILE,
         parameters=lambda wildcards: [
             f"-p {name} {value}"
@@ -29,7 +36,7 @@ rule figure:
     message:
         "Draw {wildcards.figure}"
     shell:
-        "papermill --no-progress-bar {input.notebook} {output.notebook} -p profile {params.profile} {params.parameters} > {log} 2>&1"
+        "papermill --no-progress-bar {input.notebook} {output.notebook} -r profile {params.profile:q} {params.parameters} > {log} 2>&1"
 
 
 rule table:
@@ -48,7 +55,7 @@ rule table:
     message:
         "Tabulate {wildcards.table}"
     shell:
-        "papermill --no-progress-bar {input.notebook} {output} -p profile {params.profile} > {log} 2>&1"
+        "papermill --no-progress-bar {input.notebook} {output} -r profile {params.profile:q} > {log} 2>&1"
 
 
 # Targets for single notebooks, such as `snakemake fig04`.
