@@ -1,3 +1,5 @@
+import os
+import sys
 import time
 from pathlib import Path
 
@@ -5,13 +7,14 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
 
+import replication
 from replication.config import ConfigurationError
 
 # Snakemake executes this file in its own namespace, where `parse` is the function that reads the rules.
 from replication.config import parse as parse_profile
 from replication.stages.ledger import write_configuration
 from workflow.ending import ending
-from workflow.lock import JOB_PREFIX, remove_stale_locks
+from workflow.lock import JOB_PREFIX, hold_profile, remove_stale_locks
 
 min_version("9.0")
 
@@ -27,13 +30,27 @@ try:
 except ConfigurationError as error:
     raise WorkflowError("Invalid configuration:", *error.problems) from None
 
+# A copied checkout's environment would run the original's code.
+if not Path(replication.__file__).samefile(
+    Path(workflow.basedir, "replication", "__init__.py")
+):
+    raise WorkflowError(
+        f"replication is imported from {Path(replication.__file__).parent}, but this checkout is {workflow.basedir}: "
+        "run `make env` here, and activate its environment"
+    )
+if "SNAKEMAKE_PROFILE" in os.environ:
+    logger.warning(
+        f"SNAKEMAKE_PROFILE={os.environ['SNAKEMAKE_PROFILE']} adds its settings to this run; unset it to run as documented."
+    )
+
 # The logger plugin estimates the time left from the last run of the same profile.
 logger.info(f"Profile {RUN.profile}", extra={"profile": RUN.profile})
 
 
-# A job on a cluster node starts Snakemake again; only the main process takes the run's lock.
+# A job on a cluster node starts Snakemake again; only the main process takes the run's locks.
+LOCKS = []
 if workflow.is_main_process:
-    RUN_LOCK = remove_stale_locks(Path(".snakemake"))
+    LOCKS.append(remove_stale_locks(Path(".snakemake")))
 shell.prefix(JOB_PREFIX)
 START = time.time()
 
@@ -76,6 +93,11 @@ rule all:
 
 
 onstart:
+    if workflow.is_main_process:
+        try:
+            LOCKS.append(hold_profile(Path(".snakemake"), RUN.profile))
+        except BlockingIOError as error:
+            sys.exit(f"error: {error}")
     # Jobs read this file. If a rule wrote it, each new setting would make Snakemake plan that rule alone: it does not look for
     # changed parameters of jobs that depend on a job to run (9.27).
     write_configuration(RUN, CONFIGURATION)

@@ -1,8 +1,11 @@
-"""Removal of the lock that a killed Snakemake run leaves behind.
+"""Locks of runs: one run per profile, and removal of the lock that a killed Snakemake run leaves behind.
 
 Every run also holds a shared lock of the operating system, which is released when its process ends, even if it is killed. If no
 process holds that lock, Snakemake's own lock is stale. Jobs may outlive a killed run, so they hold a second lock, and the next
 run waits until it is free. With the profile's ``rerun-incomplete``, the next run then continues without ``--unlock``.
+
+Two runs of different profiles can share a checkout. The first that ends removes all of Snakemake's locks, those of the other
+run too. A run therefore also holds an exclusive lock of its profile.
 """
 
 import fcntl
@@ -43,6 +46,25 @@ def remove_stale_locks(state: Path) -> TextIO:
             print("Removed the lock of an earlier run, which was killed.", file=sys.stderr)
     fcntl.flock(run_lock, fcntl.LOCK_SH)
     return run_lock
+
+
+def hold_profile(state: Path, profile: str) -> TextIO:
+    """Return the lock file of a profile's run; keep it open during the run.
+
+    Raises
+    ------
+    BlockingIOError
+        If another run of the profile is active.
+    """
+    lock = open(state / f"alive-{profile}", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise BlockingIOError(
+            f"profile {profile}: another run of it is active in this folder; wait until it ends, or end it"
+        ) from None
+    return lock
 
 
 def _wait_for_jobs(path: Path) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from tiny_run import PROFILE, checkout
 
+from workflow.lock import hold_profile
+
 MODELS = ["block", "adaptive-span"]
 KILLS = int(os.environ.get("KILLS", "12"))
 #: Two models with their logs, and a table that needs neither: jobs of seconds, side by side and one after the other.
@@ -108,3 +110,30 @@ def test_a_run_that_lives_is_not_disturbed(tmp_path):
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
     assert "Removed the lock" in finish(folder)
+
+
+def test_a_second_run_of_a_profile_is_refused_even_without_snakemakes_lock(tmp_path):
+    """Snakemake's locks are gone as soon as a run of another profile ends."""
+    with hold_profile(tmp_path, "demo"):
+        with pytest.raises(BlockingIOError, match="profile demo: another run of it is active in this folder; wait"):
+            hold_profile(tmp_path, "demo")
+        hold_profile(tmp_path, "smoke").close()
+    hold_profile(tmp_path, "demo").close()
+
+
+def test_an_interrupted_run_holds_its_profile_until_then_and_says_how_to_go_on(tmp_path):
+    folder = checkout(tmp_path / "checkout")
+    run = start(folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        while not (folder / f"results/{PROFILE}/char_lm/tiny/text/train.txt").exists():
+            assert run.poll() is None
+            time.sleep(0.1)
+        with pytest.raises(BlockingIOError):
+            hold_profile(folder / ".snakemake", PROFILE)
+        time.sleep(1)
+    finally:
+        os.killpg(run.pid, signal.SIGINT)
+    said, _ = run.communicate(timeout=60)
+    assert said.endswith("\nInterrupted; run again to continue.\n")
+    assert "Failed" not in said
+    assert "Error" not in said

@@ -79,7 +79,8 @@ def test_the_next_run_of_the_profile_knows_what_this_one_took(handler, clock, tm
     say(handler, LogEvent.JOB_FINISHED, job_id=1)
     handler.close()
     assert told_at_the_start(tmp_path, "demo", long=2) == "about 4 min left"
-    assert told_at_the_start(tmp_path, "local", long=2) == ""
+    assert told_at_the_start(tmp_path, "local", long=2) == "at least about 20 min left"
+    assert told_at_the_start(tmp_path, "local", other=2) == ""
 
 
 def told_at_the_start(folder, profile, **counts):
@@ -89,18 +90,37 @@ def told_at_the_start(folder, profile, **counts):
     return run.left()
 
 
-def test_of_a_profile_that_never_ran_no_minutes_are_told_until_every_rule_that_waits_has(handler, clock, capsys):
+def test_a_profile_that_never_ran_has_a_lower_bound_from_the_default_one(handler, clock, capsys):
     say(handler, text="Profile local", profile="local")
-    say(handler, LogEvent.RUN_INFO, stats={"long": 1, "short": 3, "total": 4})
-    for number, rule, seconds in [(1, "short", 60), (2, "long", 120)]:
+    say(handler, LogEvent.RUN_INFO, stats={"long": 1, "short": 2, "training": 1, "total": 4})
+    for number, rule, seconds in [(1, "short", 60), (2, "long", 120), (3, "training", 600)]:
         job(handler, number, rule)
         clock.seconds += seconds
         say(handler, LogEvent.JOB_FINISHED, job_id=number)
     assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
-        "4 steps",
-        "1/4 60.0 s short",
-        "2/4 120.0 s long about 2 min left",
+        "4 steps, at least about 12 min left",
+        "1/4 60.0 s short at least about 11 min left",
+        "2/4 120.0 s long at least about a minute left",
+        "3/4 600.0 s training about a minute left",
     ]
+
+
+def test_an_interrupt_is_no_failure_and_says_how_to_go_on(handler, tmp_path, capsys):
+    (tmp_path / "a.log").write_text("50%|\r60%|\n")
+    job(handler, 1, "long", "Train the model")
+    handler._interrupted()
+    say(handler, LogEvent.JOB_ERROR, level=logging.ERROR, jobid=1, rule_name="long", log=["a.log"])
+    handler.close()
+    assert capsys.readouterr().out == "Interrupted; run again to continue.\n"
+
+
+def test_of_a_progress_bar_the_last_state_is_shown(handler, tmp_path, capsys):
+    (tmp_path / "a.log").write_text(
+        "started\n" + "".join(f"\r{share}%|" for share in range(100)) + "\nValueError: no\n"
+    )
+    job(handler, 1, "long")
+    say(handler, LogEvent.JOB_ERROR, level=logging.ERROR, jobid=1, rule_name="long", log=["a.log"])
+    assert capsys.readouterr().out.splitlines()[2:] == ["  started", "  99%|", "  ValueError: no"]
 
 
 def test_of_a_failure_the_end_of_the_log_is_shown(handler, tmp_path, capsys):

@@ -4,10 +4,12 @@
 appears instead.
 """
 
+import signal
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from logging import WARNING, LogRecord
 from pathlib import Path
 
@@ -42,6 +44,8 @@ class LogHandler(LogHandlerBase):
         self.begun: dict[int, tuple[float, LogRecord]] = {}
         self.expected = Expected(Path.cwd())
         self.plain = None
+        self.interrupted = self.closed = False
+        _on_interrupt(self._interrupted)
         if settings.dryrun or settings.verbose or settings.debug_dag or settings.printshellcmds:
             self.plain = _snakemake_handler(settings)
 
@@ -55,6 +59,8 @@ class LogHandler(LogHandlerBase):
             self.expected.read(profile)
             return
         event = getattr(record, "event", None)
+        if self.interrupted and event != LogEvent.JOB_FINISHED:
+            return  # The interrupt ended the jobs, which Snakemake reports as errors.
         handler = {
             LogEvent.RUN_INFO: self._run,
             LogEvent.JOB_INFO: self._begins,
@@ -94,11 +100,16 @@ class LogHandler(LogHandlerBase):
         for log in record.log or []:
             self._say(f"The end of {log}:")
             try:
-                lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+                text = Path(log).read_bytes().decode(errors="replace").removesuffix("\n")
+                # Of a progress bar, which returns to the start of its line, only the last state counts.
+                lines = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
             except OSError as error:
                 lines = [str(error)]
             for line in lines[-TAIL:]:
                 self._say(f"  {line}")
+
+    def _interrupted(self) -> None:
+        self.interrupted = True
 
     def _say(self, text: str) -> None:
         print(text, file=sys.stdout if self.common_settings.stdout else sys.stderr, flush=True)
@@ -106,6 +117,9 @@ class LogHandler(LogHandlerBase):
     def close(self) -> None:
         """Store the durations for the profile's next run."""
         self.expected.write()
+        if self.interrupted and not self.closed:
+            self._say("Interrupted; run again to continue.")
+        self.closed = True
         super().close()
 
 
@@ -113,6 +127,19 @@ def _notes(logs: Iterable[str]) -> list[str]:
     """Return the notes in a finished job's log files."""
     texts = [Path(log).read_text(encoding="utf-8", errors="replace") for log in logs if Path(log).exists()]
     return [line for text in texts for line in text.splitlines() if line.startswith(NOTE)]
+
+
+def _on_interrupt(action: Callable[[], None]) -> None:
+    """Call a function when the user interrupts the run, before the handler that is set already."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        return
+
+    def handle(number: int, frame: object) -> None:
+        action()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, handle)
 
 
 def _named(job: LogRecord) -> str:

@@ -9,6 +9,9 @@ from pathlib import Path
 #: Share of the work after which estimates follow this run's speed instead of the last run's.
 ENOUGH = 0.02
 
+#: Profile whose durations are guesses for a profile that has never run.
+DEFAULT = "demo"
+
 
 class Expected:
     """Seconds per rule, and the time that a run still needs.
@@ -25,44 +28,45 @@ class Expected:
     def __init__(self, root: Path) -> None:
         self.root, self.profile = root, ""
         self.seconds: dict[str, float] = {}
-        self.waiting, self.took = Counter(), {}
-        self.work = self.worked = 0.0
+        #: Rules whose seconds are another profile's.
+        self.guessed: set[str] = set()
+        self.begun, self.waiting, self.took = Counter(), Counter(), {}
         self.start = time.monotonic()
 
     def read(self, profile: str) -> None:
-        """Read the durations of a profile's last run."""
-        self.profile, self.seconds = profile, {}
-        for path in (self.root / "workflow" / "seconds" / f"{profile}.json", self._path()):
-            try:
-                self.seconds |= json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError):  # no earlier run, or it was killed while writing
-                pass
+        """Read the durations of a profile's last run; rules that it lacks get those of the default profile."""
+        self.profile = profile
+        own = _read(self._shipped(profile)) | _read(self._path())
+        self.seconds = _read(self._shipped(DEFAULT)) | own
+        self.guessed = self.seconds.keys() - own.keys()
 
     def begin(self, counts: Counter) -> None:
         """Start a run, given the number of jobs per rule."""
-        self.waiting, self.start = Counter(counts), time.monotonic()
-        self.work, self.worked = self._total(counts), 0.0
+        self.begun, self.waiting, self.start = Counter(counts), Counter(counts), time.monotonic()
 
     def ended(self, rule: str, seconds: float) -> None:
         """Record the duration of a finished job; it is also the estimate for the rule's other jobs if the rule is new."""
         self.waiting[rule] -= 1
-        self.seconds.setdefault(rule, seconds)
-        self.worked += self._total({rule: 1})
+        if rule not in self.seconds or rule in self.guessed:
+            self.seconds[rule] = seconds
+            self.guessed.discard(rule)
         self.took.setdefault(rule, []).append(seconds)
 
     def left(self) -> str:
-        """Return the time left in words, or an empty string if a pending rule has never run.
+        """Return the time left in words; empty if no pending rule has ever run, and a lower bound if some have not.
 
         Until enough work is done to extrapolate this run's speed, two cores are assumed.
         """
         waiting = {rule: count for rule, count in self.waiting.items() if count > 0}
-        if not waiting.keys() <= self.seconds.keys():
+        if not waiting.keys() & self.seconds.keys():
             return ""
         elapsed = time.monotonic() - self.start
-        begun = self.worked > ENOUGH * self.work and elapsed > 1
-        seconds = self._total(waiting) * (elapsed / self.worked if begun else 1 / min(2, os.cpu_count() or 1))
+        work, worked = self._total(self.begun), self._total(self.begun - self.waiting)
+        begun = worked > ENOUGH * work and elapsed > 1
+        seconds = self._total(waiting) * (elapsed / worked if begun else 1 / min(2, os.cpu_count() or 1))
         minutes = round(seconds / 60)
-        return f"about {minutes} min left" if minutes > 1 else "about a minute left"
+        kind = "about" if waiting.keys() <= self.seconds.keys() - self.guessed else "at least about"
+        return f"{kind} {minutes} min left" if minutes > 1 else f"{kind} a minute left"
 
     def write(self) -> None:
         """Write the mean duration per rule for the profile's next run."""
@@ -74,8 +78,18 @@ class Expected:
             temporary.write_text(f"{text}\n", encoding="utf-8")
             os.replace(temporary, self._path())
 
+    def _shipped(self, profile: str) -> Path:
+        return self.root / "workflow" / "seconds" / f"{profile}.json"
+
     def _path(self) -> Path:
         return self.root / ".snakemake" / "seconds" / f"{self.profile}.json"
 
     def _total(self, counts: dict[str, int]) -> float:
         return sum(self.seconds.get(rule, 0.0) * count for rule, count in counts.items())
+
+
+def _read(path: Path) -> dict[str, float]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # no earlier run, or it was killed while writing
+        return {}
