@@ -4,17 +4,25 @@ CORES ?= 2
 BIN = .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_OFFLINE ?= 1
+# It would add settings of other workflows, such as another cluster's.
+unexport SNAKEMAKE_PROFILE
 
-.PHONY: env docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
+.PHONY: env moved docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
 
 env: .venv/installed
 
+# An environment works only in the folder that it was made in: after a move or a copy, it is made again.
+ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
+.venv/installed: moved
+endif
+
 .venv/installed: requirements.lock pyproject.toml replication/pyproject.toml workflow/terminal/pyproject.toml
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; v in ((3, 11), (3, 12)) or sys.exit("PYTHON must be Python 3.11 or 3.12, got %d.%d; run: make env PYTHON=python3.11" % v)'
+	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install --quiet --quiet "$$(grep '^torch==' requirements.lock)"
 	$(BIN)/pip install --quiet --quiet --no-deps -r requirements.lock
 	$(BIN)/pip install --quiet --quiet --no-deps --editable . --editable replication --editable workflow/terminal
-	touch $@
+	@printf '%s\n' "$(CURDIR)" > $@
 
 results: env
 	snakemake --cores $(CORES)

@@ -2,6 +2,8 @@
 
 import itertools
 import re
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import version
 
@@ -55,3 +57,47 @@ def test_conda_users_are_told_the_packages_to_install_without_dependencies(name)
 @pytest.mark.parametrize("name", REPRODUCE)
 def test_what_is_installed_is_what_is_pinned(name):
     assert version(name).split("+")[0] == REPRODUCE[name]
+
+
+def planned(folder, *arguments):
+    """What make would do for the environment."""
+    done = subprocess.run(["make", "--dry-run", "env", *arguments], cwd=folder, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A folder whose environment was made there, last of all."""
+    folder = tmp_path / "first"
+    for name in (
+        "requirements.lock",
+        "pyproject.toml",
+        "replication/pyproject.toml",
+        "workflow/terminal/pyproject.toml",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    (folder / "Makefile").write_text((ROOT / "Makefile").read_text())
+    (folder / ".venv").mkdir()
+    (folder / ".venv/installed").write_text(f"{folder}\n")
+    return folder
+
+
+def test_an_environment_is_made_again_after_a_move_or_a_copy(installed):
+    assert "Nothing to be done" in planned(installed)
+    moved = installed.rename(installed.with_name("second"))
+    assert "venv --clear .venv" in planned(moved)
+    (moved / ".venv/installed").write_text("")  # of an earlier version
+    assert "venv --clear .venv" in planned(moved)
+    assert "Nothing to be done" in planned(moved, "--assume-old=.venv/installed")
+
+
+def test_another_python_is_refused_before_anything_is_installed(installed, tmp_path):
+    (installed / ".venv/installed").unlink()
+    python = tmp_path / "python3.13"
+    python.write_text(f"#!{sys.executable}\nimport sys\nsys.version_info = (3, 13, 0)\nexec(sys.argv[2])\n")
+    python.chmod(0o755)
+    done = subprocess.run(["make", "env", f"PYTHON={python}"], cwd=installed, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("PYTHON must be Python 3.11 or 3.12, got 3.13; run: make env PYTHON=python3.11\n")
+    assert list((installed / ".venv").iterdir()) == []
