@@ -39,8 +39,10 @@ def files_of(corpus: Section, splits: Sequence[str], languages: Sequence[str] = 
     return []
 
 
-def files_in(name: str) -> list[Path]:
-    """Return all files of a local model or data set; none for a name on the hub or in a package."""
+def files_in(name: str | None) -> list[Path]:
+    """Return all files of a local model or data set; none without a name, or for one on the hub or in a package."""
+    if not name:
+        return []
     return sorted(path for path in Path(name).rglob("*") if path.is_file()) if Path(name).is_dir() else []
 
 

@@ -81,7 +81,11 @@ def values_of(value: OneOrMore[T] | None) -> list[T]:
 
 
 def expanded(path: str) -> str:
-    """Return a path; raise an error if only a shell would expand it."""
+    """Return a path; raise an error if only a shell would expand it, or Snakemake would take a part of it for a wildcard."""
+    if "{" in path or "}" in path:
+        raise problem(
+            f"must be a path without braces, which Snakemake takes for wildcards, got {path!r}; rename the folder"
+        )
     if path.startswith("~"):
         raise problem(
             f"must be a path without ~, which only shells expand, got {path!r}; write {Path(path).expanduser()}"

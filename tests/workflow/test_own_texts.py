@@ -1,7 +1,11 @@
-"""A user's own texts: every file that a corpus is read from is an input, whatever the task, and its content decides."""
+"""A user's own texts: every file that a corpus is read from is an input, whatever the task, and its content decides.
+
+No name of a user's folder reaches the shell unquoted.
+"""
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +17,16 @@ from tiny_run import checkout
 from replication.files.paths import ROOT
 
 SPLITS = ("train", "valid", "test")
+#: Name of every folder of the user; a shell would run the commands in it.
+NAME = "my $(touch PWN) 'x'; touch PWN"
 
 
 @pytest.fixture
 def own(tmp_path):
-    """The smoke profile with every text from folders, whose name has a space."""
+    """The smoke profile with every text, the tokenizer, the sparsified model and the checkpoints in folders of the user."""
     folder = checkout(tmp_path / "checkout", copied=("config",))
     profile = yaml.safe_load((ROOT / "config/smoke.yaml").read_text()) | {"profile": "own", "checkpoints": False}
-    texts = folder / "my texts"
+    texts = folder / NAME
     texts.mkdir()
     for split in SPLITS:
         for ending in ("txt", "en", "de", "fr"):
@@ -33,8 +39,12 @@ def own(tmp_path):
     for section in profile["forms"].values():
         section["corpus"] = {"fr-en": pairs}
     profile["normalizer_speed"]["corpus"] = {"fr-en": pairs}
+    profile["masked_lm"]["tokenizer"] = {"pretrained": str(texts)}
+    profile["retrofit"]["model"] = str(texts)
+    profile["checkpoints"] = NAME
     profile.pop("patterns")
-    profile.pop("captioning")
+    regions = {"source": "karpathy", "captions": str(texts / "train.txt"), "regions": str(texts)}
+    profile["captioning"]["source"] = regions
     (folder / "config/demo.yaml").write_text(yaml.safe_dump(profile))
     return folder
 
@@ -48,9 +58,10 @@ def snakemake(folder: Path, *arguments: str) -> str:
 
 def test_texts_are_inputs_and_a_change_of_one_makes_its_stage_run(own):
     done = subprocess.run([sys.executable, ROOT / "tests/workflow/plans.py"], cwd=own, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    plans = json.loads(done.stdout)
     inputs = {
-        job.split()[0]: {Path(path).name for path in plan["input"] if "my texts" in path}
-        for job, plan in json.loads(done.stdout).items()
+        job.split()[0]: {Path(path).name for path in plan["input"] if NAME in path} for job, plan in plans.items()
     }
     for rule in ("corpus", "retrofit_corpus"):
         assert inputs[rule] == {"train.txt", "valid.txt"}
@@ -59,10 +70,21 @@ def test_texts_are_inputs_and_a_change_of_one_makes_its_stage_run(own):
     assert inputs["parallel_corpus"] == {f"{split}.{language}" for split in SPLITS for language in ("en", "de")}
     for rule in ("form_corpus", "speed_corpus"):
         assert inputs[rule] == {f"{split}.{language}" for split in SPLITS for language in ("en", "fr")}
+    assert inputs["train_masked_lm"] == set()
+    assert inputs["tokenize"] >= {"train.txt"}
+    assert inputs["measure_rules"] >= {"train.txt"}
+    assert inputs["pictures"] == {"train.txt"}
+    assert [plan["command"] for plan in plans.values() if "PWN" in (plan["command"] or "")] == []
+    ship = snakemake(own, "ship", "--dry-run", "--printshellcmds")
+    commands = [line for line in ship.splitlines() if "replicate ship" in line]
+    assert commands
+    for command in commands:
+        assert NAME in shlex.split(command)
     target = "results/own/char_lm/own/text/test.txt"
     snakemake(own, target)
     assert "Nothing to be done" in snakemake(own, "--dry-run", target)
-    changed = own / "my texts/test.txt"
+    changed = own / NAME / "test.txt"
     changed.write_text(changed.read_text().replace("a sentence", "sentences"))
     os.utime(changed, (1e9, 1e9))  # as old as a file moved from elsewhere can be
+    assert not list(own.glob("**/PWN"))
     assert "Prepare the text own" in snakemake(own, "--dry-run", target)

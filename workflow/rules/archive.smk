@@ -23,8 +23,8 @@ rule archive:
     params:
         code=function_hash("archive"),
         results=RESULTS,
-        files=[f"--file {path}" for path in sorted(KEPT)],
+        files=[word for path in sorted(KEPT) for word in ("--file", path)],
     message:
         "Archive the run"
     shell:
-        "replicate archive --results {params.results} {params.files} --output {output} > {log} 2>&1"
+        "replicate archive --results {params.results:q} {params.files:q} --output {output:q} > {log} 2>&1"

@@ -31,7 +31,7 @@ for number, ((section, _), names) in enumerate(imported_models().items()):
         message:
             f"Import models from checkpoints: {section}, {len(names)}"
         shell:
-            "replicate weights {params.names} --config {params.config}"
+            "replicate weights {params.names:q} --config {params.config}"
             ' --code "$(python -m workflow.closure {params.stage})" > {log} 2>&1'
 
     # Attention forms need no rule order: their models with checkpoints get no training rule (forms.smk).

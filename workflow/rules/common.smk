@@ -1,5 +1,6 @@
 """Definitions shared by all rules: the run's configuration, its models, and the common inputs of jobs."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
@@ -130,7 +131,7 @@ def text_of(places, name):
 
 def local_model(name):
     """Return an input function for the files of a pretrained model or tokenizer in a folder of the user."""
-    return lambda wildcards: files_in(name or "")
+    return lambda wildcards: files_in(name)
 
 
 def shipped(name):
@@ -221,8 +222,9 @@ def ship_commands():
     of_stage = {}
     for name, model in MODELS.items():
         of_stage.setdefault(model.stage, []).append(name)
+    checkpoints = RUN.checkpoints or "checkpoints"
     return " && ".join(
-        f"replicate ship {' '.join(names)} --config {CONFIGURATION} --checkpoints {RUN.checkpoints or 'checkpoints'}"
+        f"replicate ship {shlex.join(names)} --config {CONFIGURATION} --checkpoints {shlex.quote(checkpoints)}"
         f' --code "$(python -m workflow.closure {stage})"'
         for stage, names in of_stage.items()
     )

@@ -343,3 +343,8 @@ def test_half_precision_needs_gpus():
 def test_a_batch_must_hold_a_token_and_the_end_mark():
     (found,) = problems(changed("translation/training/max_tokens", 1))
     assert found.startswith("translation.training.max_tokens: must be at least 2")
+
+
+def test_paths_with_braces_are_refused():
+    (found,) = problems(changed("retrofit/corpus", {"source": "folder", "path": "texts/{mine}"}))
+    assert "must be a path without braces, which Snakemake takes for wildcards, got 'texts/{mine}'" in found
