@@ -89,11 +89,31 @@ def main() -> str:
         near = [name for name, row in judged.items() if row["numbers"] != "not measured here"]
         # If no run decides the claim, show the run that lacks least.
         chosen = decided or sorted(near, key=lambda name: len(judged[name]["change"]))[:1]
-        shown = "; ".join(f"{verdict(judged[name])} ([{name}](reported/{name}))" for name in chosen)
+        shown = "; ".join(f"{verdict(judged[name])} ([{name}]({name}))" for name in chosen)
         rows.append([statements.loc[claim, "statement"], together[claim], shown, needed(statements.loc[claim])])
     return markdown(
         ["claim", "together", "on real text: verdict, effect (95 % interval)", "the effect has to be"], rows
     )
+
+
+#: Main claims that the README shows, each with one run that decides it.
+FIVE = {
+    "mlm-recall-distance-first": "demo",
+    "mlm-perplexity-distance-first": "brown-512",
+    "blocks-two-beat-22-of-bigbird": "brown-512",
+    "mt-bleu-on-par-at-gold-sparsity": "darby",
+    "xst-top-k-leads": "multi30k-forms",
+}
+
+
+def five() -> str:
+    """Return five main claims with one run's verdict each, and the common outcome of all runs."""
+    known, together = evidence(), outcomes()
+    rows = []
+    for claim, name in FIVE.items():
+        row = known[name].loc[claim]
+        rows.append([row["statement"], f"{verdict(row)} ([{name}](reported/{name}))", needed(row), together[claim]])
+    return markdown(["claim", "one run: verdict, effect (95 % interval)", "it has to be", "together"], rows)
 
 
 def counts() -> str:

@@ -63,6 +63,7 @@ TABLES = {
     "judged-multi30k-forms": partial(claims.judged, "multi30k-forms", ("est-", "xst-")),
     "judged-multi30k-speed": partial(claims.judged, "multi30k-speed", ("est-",)),
     "judged-war-and-peace-512": partial(claims.judged, "war-and-peace-512", ("clm-",)),
+    "five-claims": claims.five,
     "kmeans": kmeans.projections,
     "normalizers": normalizers.table25,
     "perplexity": perplexity.perplexity,
@@ -93,7 +94,13 @@ RUNS = (
     "multi30k-speed",
     "war-and-peace-512",
 )
-TEXTS = ("README.md", "reported/README.md", "benchmarks/README.md", *(f"reported/{run}/README.md" for run in RUNS))
+TEXTS = (
+    "README.md",
+    "docs/limits.md",
+    "reported/README.md",
+    "benchmarks/README.md",
+    *(f"reported/{run}/README.md" for run in RUNS),
+)
 
 
 def changed() -> dict[Path, str]:

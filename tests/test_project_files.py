@@ -1,0 +1,34 @@
+"""Files about the project: its citation, changes and issue templates."""
+
+import tomllib
+
+import yaml
+
+from replication.files.paths import ROOT
+
+
+def test_the_citation_prefers_the_paper_and_lists_its_companions():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["preferred-citation"]["title"] == "Predicting Attention Sparsity in Transformers"
+    titles = [paper["title"].partition(":")[0] for paper in citation["references"]]
+    companions = ["Explicit Sparse Transformer", "Extremely Sparse Transformer", "Generating Long Sequences"]
+    assert [name for name in companions if not any(title.startswith(name) for title in titles)] == []
+    assert all(paper["authors"] for paper in [citation["preferred-citation"], *citation["references"]])
+
+
+def test_the_version_has_a_section_of_changes_and_the_same_number_in_the_citation():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## {version}\n" in changes
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version
+
+
+def test_issue_templates_ask_for_something():
+    templates = [path for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml"]
+    assert len(templates) >= 2
+    for path in templates:
+        template = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert template["name"]
+        assert template["description"]
+        ids = [part["id"] for part in template["body"]]
+        assert len(ids) == len(set(ids)) >= 2
