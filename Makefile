@@ -7,9 +7,12 @@ export HF_HUB_OFFLINE ?= 1
 # It would add settings of other workflows, such as another cluster's.
 unexport SNAKEMAKE_PROFILE
 
-.PHONY: env moved docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
+.PHONY: help env moved docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
 
-env: .venv/installed
+help:  ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: .venv/installed  ## create .venv with everything pinned
 
 # An environment works only in the folder that it was made in: after a move or a copy, it is made again.
 ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
@@ -24,23 +27,23 @@ endif
 	$(BIN)/pip install --quiet --quiet --no-deps --editable . --editable replication --editable workflow/terminal
 	@printf '%s\n' "$(CURDIR)" > $@
 
-results: env
+results: env  ## run the workflow: every table, figure and verdict, and the report
 	snakemake --cores $(CORES)
 
 # Train all models from scratch and compare them with the shipped checkpoints; rounding may differ on another processor.
-retrain: env
+retrain: env  ## train all models from scratch, and compare them with the shipped ones
 	snakemake --cores $(CORES) --configfile config/demo.yaml --config profile=retrained checkpoints=False
 	-replicate compare-weights results/retrained
 
 # `archive` packs the default run into one file; `replay` redraws everything from such a file, without network or training.
-archive: results
+archive: results  ## pack the default run into one file
 	snakemake --cores 1 archive
 	@printf '%s\n' "archive  results/demo.zip"
 
-replay: env
+replay: env  ## redraw everything from such a file: make replay ARCHIVE=results/demo.zip
 	replicate replay $(ARCHIVE) --cores $(CORES) --output results/replayed/$(basename $(notdir $(ARCHIVE)))
 
-test: lint
+test: lint  ## lint, unit tests, the workflow and every notebook
 	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
 	snakemake --cores $(CORES) --configfile config/smoke.yaml
 	$(MAKE) --no-print-directory results
@@ -50,18 +53,18 @@ test: lint
 	pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
 
 # Kill a run, or some of its jobs, fifty times; CI does so twelve times.
-test-kills: env
+test-kills: env  ## kill a run fifty times
 	KILLS=50 pytest -q tests/workflow/test_kills.py
 
 # Check certificates on a million rows; CI checks ten thousand.
-test-certificates: env
+test-certificates: env  ## check certificates on a million rows
 	ROWS=1000000 pytest -q --capture=no tests/kernels/test_certificates_many.py
 
 # Run through Slurm; needs root, and Debian's slurm-wlm and munge.
-test-cluster: env
+test-cluster: env  ## run through Slurm (as root)
 	python tests/cluster/run.py $$(mktemp -d)
 
-lint: env
+lint: env  ## check style, imports and the workflow
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile workflow
@@ -70,12 +73,12 @@ lint: env
 
 # The settings turn off Jupyter's news and update prompts.
 LAB = .venv/share/jupyter/lab/settings
-lab: env
+lab: env  ## open the notebooks in JupyterLab
 	@mkdir -p $(LAB)
 	@printf '%s\n' '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' > $(LAB)/overrides.json
 	jupyter lab notebooks/index.ipynb
 
-bench: env
+bench: env  ## measure each function and its baseline
 	python benchmarks/normalizers.py
 	python benchmarks/recall_sweep.py
 	python benchmarks/graph_memory.py
@@ -85,31 +88,31 @@ bench: env
 	python benchmarks/kernel_instructions.py
 
 # Store the last run's notebooks, and its step durations, from which the next run estimates the time left.
-notebooks: results
+notebooks: results  ## store the last run's outputs in notebooks/
 	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*' -not -name index.ipynb); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done
 	nbstripout --keep-output --keep-count --extra-keys "metadata.papermill cell.metadata.papermill cell.metadata.execution" notebooks/*.ipynb notebooks/*/*.ipynb
 	ruff format --quiet notebooks
 	python workflow/scripts/index.py
 	cp .snakemake/seconds/demo.json workflow/seconds/demo.json
 
-ledgers: env
+ledgers: env  ## judge the stored runs again
 	for run in $$(dirname reported/*/config.yaml); do replicate claims $$run --output $$run/claims.csv; done
 	replicate printed --output reported/papers/claims.csv
 	find reported -name '.*.seal' -delete
 
 # Build the guide, the stored notebooks and the reference; warnings are errors.
-docs: env
+docs: env  ## build the site
 	sphinx-build -q -E -W --keep-going -c docs . build/site
 	@printf '%s\n' "site     build/site/index.html"
 
 # Classify the Hugging Face architectures as exact or refused; run this after updating transformers.
-architectures: env
+architectures: env  ## classify the Hugging Face architectures
 	python tests/sparselib/huggingface/architectures.py
 
 # Rewrite the tables between markers in the READMEs, and the figures that compare runs, from the runs' files.
-tables: env
+tables: env  ## rewrite the tables of the READMEs
 	python workflow/scripts/tables.py
 	python workflow/scripts/figures.py
 
-clean:
+clean:  ## remove results, build and Snakemake's state
 	rm -rf results build .snakemake

@@ -14,6 +14,7 @@ from replication.config import ConfigurationError
 from replication.config import parse as parse_profile
 from replication.stages.ledger import write_configuration
 from workflow.ending import ending
+from workflow.listing import listing
 from workflow.lock import JOB_PREFIX, hold_profile, remove_stale_locks
 
 min_version("9.0")
@@ -90,6 +91,12 @@ rule all:
         RESULTS / "report.html",
     message:
         "Finish the run"
+
+
+# Snakemake lists all rules in one alphabet, figures among steps.
+workflow.list_rules = lambda only_targets=False: print(
+    listing([rule.name for rule in workflow.rules], short_names(NOTEBOOKS))
+)
 
 
 onstart:

@@ -164,3 +164,12 @@ def test_a_run_ends_with_its_verdicts_and_where_to_look(tmp_path):
     expected = "4 claims: 2 holds, 1 fails, 1 untested; 1 on generated text or pictures, a demonstration"
     assert ending(tmp_path, made - 1).splitlines()[1] == expected
     assert ending(tmp_path / "none", 0) == ""
+
+
+def test_where_nothing_is_to_be_done_the_report_is_named(handler, tmp_path, capsys):
+    (tmp_path / "results/demo").mkdir(parents=True)
+    say(handler, text="Nothing to be done (all requested files are present and up to date).")
+    assert "report.html" not in capsys.readouterr().out
+    (tmp_path / "results/demo/report.html").touch()
+    say(handler, text="Nothing to be done (all requested files are present and up to date).")
+    assert capsys.readouterr().out.endswith("report     results/demo/report.html\n")

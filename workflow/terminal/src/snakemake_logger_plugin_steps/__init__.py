@@ -16,6 +16,7 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from snakemake_logger_plugin_steps.arguments import hide_the_default_profile
 from snakemake_logger_plugin_steps.expected import Expected
 
 #: Number of lines shown of a failed job's log.
@@ -24,6 +25,8 @@ TAIL = 25
 NOTE = "note: "
 #: Beginnings of Snakemake's informational messages that are passed on.
 PASSED_ON = ("Nothing to be done",)
+
+hide_the_default_profile()
 
 
 class LogHandler(LogHandlerBase):
@@ -43,6 +46,7 @@ class LogHandler(LogHandlerBase):
         self.total = self.done = 0
         self.begun: dict[int, tuple[float, LogRecord]] = {}
         self.expected = Expected(Path.cwd())
+        self.report = None
         self.plain = None
         self.interrupted = self.closed = False
         _on_interrupt(self._interrupted)
@@ -57,6 +61,7 @@ class LogHandler(LogHandlerBase):
             return
         if profile := getattr(record, "profile", ""):
             self.expected.read(profile)
+            self.report = Path("results", profile, "report.html")
             return
         event = getattr(record, "event", None)
         if self.interrupted and event != LogEvent.JOB_FINISHED:
@@ -71,6 +76,8 @@ class LogHandler(LogHandlerBase):
             handler(record)
         elif record.levelno >= WARNING or record.getMessage().startswith(PASSED_ON):
             self._say(record.getMessage())
+            if record.getMessage().startswith(PASSED_ON) and self.report is not None and self.report.exists():
+                self._say(f"report     {self.report}")
 
     def _run(self, record: LogRecord) -> None:
         counts = Counter({rule: count for rule, count in record.stats.items() if rule != "total"})
