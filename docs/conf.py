@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -10,7 +11,7 @@ sys.path.insert(0, str(ROOT))
 
 project = "Sparsefinder, reproduced"
 author = "The Sparsefinder reproduction authors"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_copybutton"]
 root_doc = "docs/index"
 include_patterns = [
     "docs/**.md",
@@ -49,6 +50,8 @@ python_maximum_signature_line_length = 100
 
 html_theme = "furo"
 html_title = project
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_extra_path = ["first"]  # index.html of the site, which redirects to docs/
 html_show_sphinx = False
 html_copy_source = False
@@ -60,12 +63,16 @@ def setup(app) -> None:
 
 def for_the_site(app, docname: str, content: list[str]) -> None:
     """Convert what Jupyter and GitHub display but Sphinx does not: images attached to cells, links from outputs to other
-    notebooks, and links to folders.
+    notebooks, and links to folders. Add a summary to reference pages and a download to notebooks.
     """
+    if docname.startswith("docs/reference/"):
+        content[0] = re.sub(r"```{eval-rst}\n(?=\.\. automodule:: ([\w.]+))", _with_summary, content[0], count=1)
     if not docname.startswith("notebooks/"):
         content[0] = re.sub(r"(!?)\[([^]]*)\]\(([^)#:]+)\)", lambda link: _followed(docname, link), content[0])
         return
     notebook = json.loads(content[0])
+    file = docname.rpartition("/")[2] + ".ipynb"
+    notebook["cells"][0]["source"] += ["\n\n", f"{{nb-download}}`Download this notebook <{file}>`"]
     for cell in notebook["cells"]:
         for name, pictures in cell.pop("attachments", {}).items():
             for kind, data in pictures.items():
@@ -76,6 +83,17 @@ def for_the_site(app, docname: str, content: list[str]) -> None:
             if lines := output.get("data", {}).get("text/markdown"):
                 output["data"]["text/markdown"] = re.sub(r"\.ipynb\)", ".html)", "".join(lines))
     content[0] = json.dumps(notebook)
+
+
+def _with_summary(automodule: re.Match) -> str:
+    """Return the beginning of a reference page with a table of the module's public names before their descriptions."""
+    module = import_module(name := automodule[1])
+    public = {member: getattr(module, member) for member in module.__all__}
+    # Constants have no text of their own.
+    entries = "".join(
+        f"   {member}\n" for member, value in public.items() if callable(value) and hasattr(value, "__name__")
+    )
+    return f"```{{eval-rst}}\n.. currentmodule:: {name}\n.. autosummary::\n   :nosignatures:\n\n{entries}\n"
 
 
 def _followed(docname: str, link: re.Match) -> str:

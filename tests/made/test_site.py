@@ -45,6 +45,32 @@ def test_no_page_shows_a_table_as_text():
     assert raw == []
 
 
+def read(page: str) -> str:
+    return (SITE / page).read_text(encoding="utf-8")
+
+
+def test_the_home_page_has_four_cards_with_pictures():
+    cards = read("docs/index.html").split('class="card docutils container"')[1:]
+    assert len(cards) == 4
+    for card in cards:
+        assert re.search(r'<a [^>]*href="[^"]+">(?:<span[^>]*>)?<img alt="\w[^"]+"', card)
+
+
+def test_every_reference_page_begins_with_a_summary_of_its_names():
+    for path in (SITE / "docs/reference").glob("*.html"):
+        if path.stem != "index":
+            text = path.read_text(encoding="utf-8")
+            assert text.index("<table class=") < text.index('<dl class="py'), path.stem
+
+
+def test_every_notebook_can_be_downloaded_and_its_picture_in_the_index_has_a_text():
+    for path in (SITE / "notebooks").rglob("*.html"):
+        assert re.search(rf'href="[^"]*{path.stem}\.ipynb"', path.read_text(encoding="utf-8")), path.stem
+    pictures = re.findall(r'<img alt="([^"]*)"', read("notebooks/index.html"))
+    assert len(pictures) > 20
+    assert [text for text in pictures if len(text) < 10 or "base64" in text] == []
+
+
 @pytest.fixture(scope="module")
 def address():
     """Where the site is served: a browser that reads files lets no page search the others."""
@@ -69,6 +95,8 @@ def address():
         ("notebooks/claims.html", "🟢 holds"),
         # What was searched for is found, by what runs in the browser.
         ("search.html?q=entmax", "docs/limits.html"),
+        ("search.html?q=install", "docs/start.html"),
+        ("docs/start.html", "copybtn"),
     ],
 )
 def test_a_browser_has_nothing_to_complain_of(address, page, shown):

@@ -27,7 +27,7 @@ PARTS = {
 HEAD = """# All notebooks
 
 Each notebook draws one figure or table of a run. Its parameter `profile` in its first cell names the run. Pictures
-show the demo. [Stored runs](#Notebooks-by-stored-run) lists which notebooks draw another run."""
+show the demo. The last table lists which notebooks draw another run."""
 RUNS_HEAD = """## Notebooks by stored run
 
 Set `profile` to one of these runs, in one of its notebooks. Every notebook draws `demo` once `make results` has made it. The
@@ -50,7 +50,7 @@ def index() -> str:
             picture = _thumbnail(notebook)
             if picture is not None:
                 pictures[f"{path.stem}.png"] = {"image/png": picture}
-            shown = f"![](attachment:{path.stem}.png)" if picture is not None else ""
+            shown = f"![{heading}](attachment:{path.stem}.png)" if picture is not None else ""
             rows.append(f"| {shown} | [{heading}]({name}) | {sentence} |")
         table = "\n".join([f"| {WIDE} | | |", "|---|---|---|", *rows])
         cells.append(_cell(f"## {title}\n\n{table}", pictures))
