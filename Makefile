@@ -98,7 +98,6 @@ notebooks: results  ## store the last run's outputs in notebooks/
 ledgers: env  ## judge the stored runs again
 	for run in $$(dirname reported/*/config.yaml); do replicate claims $$run --output $$run/claims.csv; done
 	replicate printed --output reported/papers/claims.csv
-	find reported -name '.*.seal' -delete
 
 # Build the guide, the stored notebooks and the reference; warnings are errors.
 docs: env  ## build the site

@@ -12,10 +12,12 @@ from replication.config import ConfigurationError
 
 # Snakemake executes this file in its own namespace, where `parse` is the function that reads the rules.
 from replication.config import parse as parse_profile
+from replication.files.manifest import options_hash, write_plan
 from replication.stages.ledger import write_configuration
 from workflow.ending import ending
 from workflow.listing import listing
 from workflow.lock import JOB_PREFIX, hold_profile, remove_stale_locks
+from workflow.plan import foreign, places, planned, untouchable
 
 min_version("9.0")
 
@@ -54,6 +56,8 @@ if workflow.is_main_process:
     LOCKS.append(remove_stale_locks(Path(".snakemake")))
 shell.prefix(JOB_PREFIX)
 START = time.time()
+# Hash of the configuration that this checkout last ran the profile with.
+KNOWN = Path(".snakemake", "configurations", RUN.profile)
 
 
 include: "workflow/rules/common.smk"
@@ -63,6 +67,10 @@ include: "workflow/rules/claims.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/archive.smk"
+
+
+if problem := workflow.is_main_process and foreign(RESULTS, DECISIVE, KNOWN):
+    raise WorkflowError(problem)
 
 
 for name, settings in {
@@ -107,7 +115,16 @@ onstart:
             sys.exit(f"error: {error}")
     # Jobs read this file. If a rule wrote it, each new setting would make Snakemake plan that rule alone: it does not look for
     # changed parameters of jobs that depend on a job to run (9.27).
+    jobs, waiting = list(workflow.dag.jobs), list(workflow.dag.needrun_jobs())
+    plan = planned(jobs, RESULTS)
+    if problem := workflow.touch and untouchable(RESULTS, plan):
+        raise WorkflowError(problem)
     write_configuration(RUN, CONFIGURATION)
+    again = [] if workflow.touch else places(waiting, RESULTS)
+    is_whole = any(job.rule.name == "all" for job in jobs)
+    write_plan(RESULTS, plan, again, whole=is_whole)
+    KNOWN.parent.mkdir(exist_ok=True)
+    KNOWN.write_text(options_hash(DECISIVE), encoding="utf-8")
     # Local jobs need no rate limit. Snakemake's limiter starts a timer for every finished job, and each timer makes the scheduler
     # check all ready jobs again. A finished run would also wait for the last timer.
     if workflow.local_exec:

@@ -32,6 +32,11 @@ def results_folder(profile: str) -> Path:
     return Path("results", profile)
 
 
+def tokenizer_files(tokenizer: Path) -> list[Path]:
+    """Return all files of a tokenizer, given its main file."""
+    return [tokenizer, tokenizer.with_name("tokenizer_config.json")]
+
+
 def reach_table(profile: str) -> Path:
     """Return the table of the factorised patterns, for which no model is trained."""
     return results_folder(profile) / "factorised" / "reach.csv"
@@ -148,12 +153,6 @@ class ParallelText:
     @property
     def codes(self) -> Path:
         return self.data / "codes.bpe"
-
-    def dictionary(self, language: str) -> Path:
-        return self.data / f"dict.{language}.txt"
-
-    def binary(self, split: str, source: str, target: str) -> Path:
-        return self.data / f"{split}.{source}-{target}.{target}.bin"
 
     def pieces(self, source: str, target: str) -> list[Path]:
         """Return the files of subwords that a translator is trained and validated on."""

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from replication.files.reading import read_table
+from replication.files.verification import listed_files
 from replication.methods import BLOCK_METHODS
 from replication.settings import labelled
 from sparselib import pareto_front
@@ -104,7 +105,7 @@ def read_sparsified(folder: Path) -> dict[float, pd.DataFrame]:
     FileNotFoundError
         If there is no table.
     """
-    names = sorted(path.name for path in folder.glob("sparsified/recall*"))
+    names = [path.name for path in listed_files(folder, "sparsified/recall*")]
     tables = {
         float(name.removeprefix("recall")): labelled(
             _read_all(folder / "sparsified" / name, "measured.*", "tuned heads")
@@ -152,7 +153,7 @@ def read_captioning(folder: Path, name: str) -> pd.DataFrame:
     FileNotFoundError
         If no captioner has such a table.
     """
-    tables = [_with_run(read_table(path), path) for path in sorted(folder.glob(f"models/*/seed*/{name}"))]
+    tables = [_with_run(read_table(path), path) for path in listed_files(folder, f"models/*/seed*/{name}")]
     if not tables:
         raise FileNotFoundError(f"{folder}: no table of a captioner ({name}); run the workflow first")
     return pd.concat(tables, ignore_index=True)
@@ -220,7 +221,7 @@ def read_pronouns(folder: Path) -> pd.DataFrame:
 
 def _read_all(folder: Path, pattern: str, what: str) -> pd.DataFrame:
     """Concatenate the tables whose paths match a pattern, in path order."""
-    paths = sorted(folder.glob(pattern))
+    paths = listed_files(folder, pattern)
     if not paths:
         raise FileNotFoundError(f"{folder}: no table of {what} ({pattern}); run the workflow first")
     return pd.concat([read_table(path) for path in paths], ignore_index=True)
@@ -273,7 +274,7 @@ def read_characters(folder: Path, name: str, models: Iterable[str] = tuple(CHARA
     """
     tables = []
     for model in models:
-        for path in sorted(folder.glob(f"*/models/{model}/seed*/{name}")):
+        for path in listed_files(folder, f"*/models/{model}/seed*/{name}"):
             table = _with_run(read_table(path), path)
             table.insert(0, "corpus", path.parents[3].name)
             tables.append(table)

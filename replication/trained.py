@@ -157,7 +157,7 @@ def _translation(config: Config, results: Path) -> Iterator[TrainedModel]:
         files = Translation(results / "translation" / pair)
         text = tuple(files.pieces(*pair.split("-")))
         yield TrainedModel(
-            f"translation/{pair}/model", "train-translation", run, text, files.codes, (files.bleu,), TRANSLATOR_FILES
+            f"translation/{pair}/model", "train-translation", run, text, files.data, (files.bleu,), TRANSLATOR_FILES
         )
 
 
@@ -229,7 +229,7 @@ def _normalizer_speed(config: Config, results: Path) -> Iterator[TrainedModel]:
             "train-normalizers",
             run,
             tuple(files.pieces(source, target)),
-            files.dictionary(target),
+            files.data,
             (),
             TRANSLATOR_FILES,
         )

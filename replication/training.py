@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replication.files.seals import seal
+from replication.files.manifest import add_output
 from replication.files.storage import replacing
 
 # torch and transformers are imported inside functions, because a process chooses its GPU before it imports torch.
@@ -181,7 +181,7 @@ def save_trained(model: PreTrainedModel, folder: Path) -> None:
     with replacing(folder / "model.safetensors") as temporary:
         save_model(model, str(temporary))
     model.config.save_pretrained(folder)
-    seal(folder / "config.json")
+    add_output(folder / "config.json")
 
 
 def runtime(log: list[dict[str, float]]) -> float | None:

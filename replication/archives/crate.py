@@ -1,17 +1,17 @@
 """RO-Crate metadata of an archive: its files, the stages that made them, and the stages' inputs.
 
 The profile is Process Run Crate 0.5 (Leo et al. 2024, *Recording provenance of workflow runs with RO-Crate*). One
-``CreateAction`` has all files that a stage made from the same inputs, according to their seals
-(:mod:`replication.files.seals`).
+``CreateAction`` has all files that a stage made from the same inputs, according to the run's manifest
+(:mod:`replication.files.manifest`).
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from replication.files.seals import checksum, sealed
+from replication.files.manifest import checksum
 from replication.files.storage import provenance
 
 #: File name that RO-Crate prescribes.
@@ -35,7 +35,7 @@ FORMATS = {
 }
 
 
-def metadata(results: Path, files: Iterable[Path]) -> bytes:
+def metadata(results: Path, files: Iterable[Path], made: Mapping[str, dict]) -> bytes:
     """Return JSON-LD that describes files of a run.
 
     Parameters
@@ -44,11 +44,13 @@ def metadata(results: Path, files: Iterable[Path]) -> bytes:
         Folder of the run's results.
     files : iterable of Path
         Files of the archive, most of them below ``results``.
+    made : mapping
+        Entries of the run's manifest.
     """
     files = sorted(files)
     described = [_file(path) for path in files]
     origin = provenance()
-    actions, programs = _actions(results, files, origin["source"])
+    actions, programs = _actions(results, files, made, origin["source"])
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     root = {
         "@id": "./",
@@ -103,18 +105,18 @@ def _file(path: Path) -> dict:
     return entity | ({"encodingFormat": FORMATS[path.suffix]} if path.suffix in FORMATS else {})
 
 
-def _actions(results: Path, files: list[Path], source: str) -> tuple[list[dict], list[dict]]:
-    """Return an action for each stage and set of inputs in the seals of files, and each stage as a program."""
+def _actions(results: Path, files: list[Path], made: Mapping[str, dict], source: str) -> tuple[list[dict], list[dict]]:
+    """Return an action for each stage and set of inputs in a manifest, and each stage as a program."""
     outputs_by_action, archived = {}, set(files)
-    for path in files:
-        if (record := sealed(path)) is not None:
-            key = (record["stage"], tuple(sorted(record["made_from"].items())))
-            outputs_by_action.setdefault(key, []).append(path)
+    for place, entry in made.items():
+        if results / place in archived:
+            key = (entry["stage"].split()[0], tuple(sorted(entry["inputs"].items())))
+            outputs_by_action.setdefault(key, []).append(results / place)
     actions = []
     for number, ((stage, origins), outputs) in enumerate(outputs_by_action.items()):
         # Inputs that the archive leaves out, such as tokens and graphs, are described by their checksums.
         inputs = [results / place for place, _ in origins]
-        missing = [f"{place} (SHA-256 {sha256})" for place, sha256 in origins if results / place not in archived]
+        missing = [f"{place} (SHA-256 {sha256}...)" for place, sha256 in origins if results / place not in archived]
         actions.append(
             {
                 "@id": f"#action-{number}",

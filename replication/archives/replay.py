@@ -14,8 +14,10 @@ import pandas as pd
 
 from replication.archives.container import opened
 from replication.claims import ledger
+from replication.files.manifest import changing, making
 from replication.files.paths import ELSEWHERE, ROOT
 from replication.files.storage import FormatError, write_table
+from replication.files.verification import verify
 
 #: Rules of the ledger, in the repository and in archives.
 PUBLISHED = "config/published/claims.csv"
@@ -64,10 +66,15 @@ def replay(archive: Path, folder: Path, cores: int = 1, say: Callable[[str], Non
         before = {name: file.read(name) for name in made_again}
         notebooks = [(name, _notebook(name, content)) for name, content in before.items() if name.endswith(".ipynb")]
         for name in file.namelist():
-            if name not in before and not name.endswith("/.claims.csv.seal"):
+            if name not in before:
                 file.extract(name, folder)
-    judged = ledger(pd.read_csv(folder / PUBLISHED), folder / results)
-    write_table(folder / results / "claims.csv", judged, may_be_empty=["effect"])
+    # The ledger itself, notebooks and figures are made again.
+    with changing(folder / results) as manifest:
+        manifest["made"].pop("claims.csv", None)
+    verify(folder / results)
+    with making(f"claims {results}"):
+        judged = ledger(pd.read_csv(folder / PUBLISHED), folder / results)
+        write_table(folder / results / "claims.csv", judged, may_be_empty=["effect"])
     say(f"{archive}: intact; running {len(notebooks)} notebooks")
     with ThreadPoolExecutor(cores) as pool:
         for name in pool.map(partial(_run, folder), notebooks):

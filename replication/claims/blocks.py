@@ -11,6 +11,7 @@ import pandas as pd
 from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.scores import CONFIDENCE, Units, effect, means
 from replication.files.reading import read_table
+from replication.files.verification import listed_files
 from replication.results import at_every_count, read_block_times, read_blocks
 from replication.timing.repeats import block_seconds, note_of
 
@@ -49,7 +50,7 @@ class Nats:
 
 def _nats(folder: Path, evaluated: pd.DataFrame) -> Nats:
     keys = ["seed", "block_size", "method", "count", "clusters"]
-    paths = sorted((folder / "blocks").glob("size*/evaluated/losses_seed*.parquet"))
+    paths = listed_files(folder / "blocks", "size*/evaluated/losses_seed*.parquet")
     if paths:
         losses = pd.concat([read_table(path) for path in paths]).pivot(index=keys, columns="sequence")
         losses = losses.loc[pd.MultiIndex.from_frame(evaluated[keys])]

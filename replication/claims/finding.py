@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from replication.claims.band import Band
+from replication.files.verification import listed_files
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 NOT_COMPARABLE, UNTESTED = "not comparable", "untested"
@@ -147,7 +148,7 @@ def in_every(tests: dict[str, Test], pattern: str) -> Callable[[str], Callable[[
         def register(test: Test) -> Test:
             def tested(folder: Path, *band: Band) -> Finding:
                 found = {}
-                for path in sorted(folder.glob(pattern)):
+                for path in listed_files(folder, pattern):
                     try:
                         finding = test(path, *band)
                     except FileNotFoundError:

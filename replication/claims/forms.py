@@ -16,6 +16,7 @@ from replication.bleu import COUNTS
 from replication.claims.finding import Effect, Finding, Test, in_every
 from replication.claims.scores import Units, bleu, effect, over_seeds
 from replication.files.reading import read_table
+from replication.files.verification import listed_files
 from replication.results import read_cross_attention, read_forms
 
 SENTENCES: dict[str, Test] = {}
@@ -54,7 +55,7 @@ class Cells:
     @cached_property
     def sentences(self) -> pd.DataFrame | None:
         """BLEU counts of each sentence, if they were stored."""
-        paths = sorted(self.folder.glob("*_seed*/sentences.parquet"))
+        paths = listed_files(self.folder, "*_seed*/sentences.parquet")
         if not paths:
             return None
         table = self._tested(pd.concat([read_table(path) for path in paths]))

@@ -13,6 +13,7 @@ from replication.claims.premises import configuration
 from replication.claims.scores import Units, counted, means, over_seeds, plain
 from replication.claims.settings import of_points, papers_own
 from replication.files.reading import noted, read_table
+from replication.files.verification import listed_files
 from replication.results import POINT, over_heads, read_replaced, read_sweep
 from replication.settings import labelled
 
@@ -56,7 +57,7 @@ def nats_curves(folder: Path) -> Curves:
     if (folder / "perplexity.csv").exists():
         baselines = read_table(folder / "perplexity.csv").set_index(["corpus", "model"])["nats"]
         table = table[table["nats"] <= baselines["held-out", "interpolated bigram"]]
-    paths = sorted((folder / "replaced").glob("losses_seed*.parquet"))
+    paths = listed_files(folder / "replaced", "losses_seed*.parquet")
     if not paths:
         return curves(table, -table["nats"].to_numpy()[None], gold)
     losses = labelled(pd.concat([read_table(path) for path in paths])).pivot(index=POINT, columns="sequence")

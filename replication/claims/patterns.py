@@ -6,6 +6,7 @@ from replication.claims.char_lm import every_corpus, saved
 from replication.claims.finding import Finding, Test, together
 from replication.claims.scores import over_seeds
 from replication.files.reading import read_table
+from replication.files.verification import listed_files
 
 
 def _below(worse: str, better: str) -> Test:
@@ -19,7 +20,7 @@ def _rows_and_columns(folder: Path) -> Finding:
     A row is the last ``stride`` positions, so even uniform attention puts some share on it.
     """
     findings = {}
-    for path in sorted(folder.glob("*/parts.csv")):
+    for path in listed_files(folder, "*/parts.csv"):
         best = read_table(path).groupby("seed")[["row", "column"]].max()
         findings[path.parent.name] = Finding(
             [over_seeds(f"attention on the {part}, best head", 100 * best[part], "model") for part in best]

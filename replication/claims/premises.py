@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 
 from replication.files.reading import noted, read_table
+from replication.files.verification import listed_files
 from replication.results import by_budget, over_heads, read_captioning, read_characters, read_forms, read_sweep
 from replication.timing.repeats import repeats
 
@@ -142,7 +143,7 @@ def _setting(*keys: str) -> Callable[[Path], dict[str, float]]:
 
 
 def _per_corpus(pattern: str, measure: Callable[[Path], float]) -> Callable[[Path], dict[str, float]]:
-    return lambda folder: {path.name: measure(path) for path in sorted(folder.glob(pattern))}
+    return lambda folder: {path.name: measure(path) for path in listed_files(folder, pattern)}
 
 
 def _gold_sparsity(folder: Path) -> float:

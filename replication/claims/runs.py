@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from replication.claims.finding import UNTESTED
+from replication.files.verification import inputs
 
 #: Name of the run with the papers' own tables.
 PAPERS = "papers"
@@ -13,12 +14,13 @@ PAPERS = "papers"
 def ledgers(root: Path, profile: str) -> dict[str, pd.DataFrame]:
     """Return the ledgers of a profile's results and of all stored runs, by name, the papers' own last.
 
-    The profile's results, if there are any, replace the stored run of the same name.
+    Each ledger must be the one that its run's manifest lists. The profile's results, if there are any, replace the stored run of the same name.
     """
     current = root / "results" / profile / "claims.csv"
     reported = {path.parent.name: path for path in sorted((root / "reported").glob("*/claims.csv"))}
     paths = {profile: current} if current.exists() else {}
     paths |= {name: reported[name] for name in sorted(reported, key=PAPERS.__eq__) if name not in paths}
+    inputs(*paths.values())
     return {name: pd.read_csv(path, keep_default_na=False) for name, path in paths.items()}
 
 

@@ -25,6 +25,7 @@ from replication.claims.masked_lm import (
 from replication.claims.scores import Units, bleu, correlation, effect, known_mean, over_seeds, plain
 from replication.claims.settings import papers_own, single
 from replication.files.reading import read_table
+from replication.files.verification import listed_files
 from replication.results import POINT, over_heads, read_replaced, read_sweep
 from replication.settings import labelled
 
@@ -41,7 +42,7 @@ _claim = in_every(TESTS, "*-*")
 def _points(folder: Path) -> tuple[pd.DataFrame, np.ndarray, Units | None]:
     """Return a translator's rows under replaced graphs, their BLEU ``[1 + R, rows]``, and the resampled units."""
     table = read_replaced(folder)
-    paths = sorted((folder / "replaced").glob("sentences_seed*.parquet"))
+    paths = listed_files(folder / "replaced", "sentences_seed*.parquet")
     if not paths:
         return table, table["bleu"].to_numpy()[None], None
     counts = labelled(pd.concat([read_table(path) for path in paths])).set_index([*POINT, "sentence"]).sort_index()
@@ -95,7 +96,7 @@ def _pairs_alike(folder: Path, band: Band) -> Finding:
 
     Within each pair, methods are compared at those sparsities of the band that all methods reach.
     """
-    pairs = sorted(path for path in folder.glob("*-*") if (path / "sweep").is_dir())
+    pairs = [path for path in listed_files(folder, "*-*") if (path / "sweep").is_dir()]
     if len(pairs) < 2:
         return Finding([], missing=["a second language pair"])
     means, ranges = [], []

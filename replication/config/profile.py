@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -129,8 +130,14 @@ def load(path: str | Path, files: bool = False) -> Config:
     ConfigurationError
         If the file is not YAML, or as :func:`parse`.
     """
+    return _loaded(path, Path(path).read_text(encoding="utf-8"), files)
+
+
+# A stage needs its configuration twice: for its work, and for the manifest.
+@lru_cache(maxsize=1)
+def _loaded(path: str | Path, text: str, files: bool) -> Config:
     try:
-        settings = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        settings = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigurationError([f"{path}: must be YAML, got {' '.join(str(error).split())}"]) from None
     return parse(settings, files)

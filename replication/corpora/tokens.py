@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from replication.corpora.documents import Document
+from replication.files.manifest import add_output
 from replication.files.paths import located
-from replication.files.seals import seal
 from replication.files.storage import replacing, write_tensors
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: str | Path) -> No
     tokenizer.save_pretrained(folder)
     with replacing(folder / "tokenizer.json") as temporary:
         tokenizer.backend_tokenizer.save(str(temporary))
-    seal(folder / "tokenizer_config.json")
+    add_output(folder / "tokenizer_config.json")
 
 
 def _cut(stream: np.ndarray, length: int) -> np.ndarray:

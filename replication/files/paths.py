@@ -44,7 +44,7 @@ class NoResults(FileNotFoundError):
 
 
 def results_of(profile: str, needs: Mapping[str, str] | None = None) -> Path:
-    """Return the folder of a run, below ``results`` or ``reported``.
+    """Return the folder of a run, below ``results`` or ``reported``, after verifying its files.
 
     Parameters
     ----------
@@ -57,7 +57,11 @@ def results_of(profile: str, needs: Mapping[str, str] | None = None) -> Path:
     ------
     NoResults
         If there is no such run, or if it stores no file of a needed kind. The error names the runs that do.
+    FormatError
+        If a file is not one that the run made; see :func:`replication.files.verification.verify`.
     """
+    from replication.files.verification import verify
+
     runs = stored_runs()
     if profile not in runs:
         names = ", ".join(sorted(runs)) or "none"
@@ -69,6 +73,7 @@ def results_of(profile: str, needs: Mapping[str, str] | None = None) -> Path:
     if missing := missing_needs(runs[profile], needs or {}):
         others = [name for name, folder in sorted(runs.items()) if not missing_needs(folder, needs)]
         raise NoResults(f"{profile} stores no {missing[0]}; {_these_do(others)}.")
+    verify(runs[profile], quick=True)
     return runs[profile]
 
 

@@ -11,6 +11,7 @@ import platform
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError, safe_open
 
-from replication.files.seals import FormatError, seal, unseal, verified
+from replication.files.manifest import FormatError, add_output
 
 # pandas and torch are slow to import, and only callers with a table or a tensor need them.
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that replaces it if the block succeeds, and is removed otherwise.
 
-    A file that a stage writes is then sealed (:mod:`replication.files.seals`). Temporary files of killed writers of the same
-    path are removed.
+    If a stage writes the file, the manifest of its run then lists it (:mod:`replication.files.manifest`). Temporary files of
+    killed writers of the same path are removed.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,9 +46,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)
-        unseal(path)
         os.replace(temporary, path)
-        seal(path)
+        add_output(path)
     except OSError as error:
         # The error of a full disk does not name the file.
         if error.filename is None and error.errno is not None:
@@ -156,7 +156,6 @@ def open_tensors(path: str | Path, *, kind: str) -> Iterator[safe_open]:
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"{path}: no such file")
-    verified(Path(path))
     try:
         file = safe_open(path, framework="pt")
     except SafetensorError as error:
@@ -199,6 +198,7 @@ def hardware() -> str:
     return f"{model}, {os.cpu_count()} cores"
 
 
+@cache
 def source_hash() -> str:
     """Return a hash of all Python files of replication, sparselib and kernels, the same in a checkout and an installation."""
     files = {}

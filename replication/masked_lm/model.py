@@ -15,7 +15,6 @@ from transformers import (
 )
 
 from replication.files.paths import located
-from replication.files.seals import verified
 from sparselib.control import AttentionControl
 from sparselib.huggingface import use_attention
 
@@ -97,11 +96,8 @@ def load_model(name: str | Path) -> PreTrainedModel:
     FileNotFoundError
         If there is no model of that name.
     ValueError
-        If the model has no :func:`vocabulary_head`, weights are missing or have other shapes than in its configuration, or a
-        file has changed since it was sealed.
+        If the model has no :func:`vocabulary_head`, or weights are missing or have other shapes than in its configuration.
     """
-    for file in FILES:
-        verified(Path(name) / file)
     model, unfit = _load(name)
     if unfit:
         raise ValueError(f"{name}: weights do not match the configuration: {', '.join(unfit[:3])}")

@@ -11,6 +11,7 @@ from torch import Tensor
 from replication.corpora.tokens import KIND
 from replication.files.reading import read_table
 from replication.files.storage import read_tensors
+from replication.files.verification import listed_files
 from replication.graphs import centroids as centroid_files
 from replication.graphs import projections as projection_files
 from replication.graphs.analysis import coreferent_pairs
@@ -83,7 +84,7 @@ class Example:
 
 def within(folder: Path, layer: int, head: int) -> tuple[int, int]:
     """Clip a layer and head, counted from 0, to those of the stored graphs."""
-    paths = sorted((folder / "graphs" / "valid").glob("layer*.safetensors"))
+    paths = listed_files(folder / "graphs" / "valid", "layer*.safetensors")
     with open_graphs(paths[0]) as graphs:
         return min(layer, len(paths) - 1), min(head, graphs.heads - 1)
 
@@ -135,7 +136,7 @@ def read_decoder_example(folder: Path, layer: int, index: int, split: str = "val
 
 def _read(folder: Path, layer: int, index: int, split: str, words: list[str], chains: Tensor) -> Example:
     name = f"layer{layer:02}.safetensors"
-    seed = min((path.name for path in (folder / "projections").glob("seed*")), key=lambda name: int(name[4:]))
+    seed = min((path.name for path in listed_files(folder / "projections", "seed*")), key=lambda name: int(name[4:]))
     with open_graphs(folder / "graphs" / split / name) as graphs:
         batch = graphs.batch(index, index + 1)
     project = projection_files.load(folder / "projections" / seed / name)

@@ -42,7 +42,7 @@ MODULES = {
     ),
     "blocks": ("fit_blocks", "evaluate_blocks", "time_blocks", "time_steps", "normalizer_speed", "scaling"),
     "retrofit": ("measure_rules", "sparsify"),
-    "ledger": ("configuration", "printed", "claims", "report"),
+    "ledger": ("configuration", "printed", "claims", "report", "keep", "prune"),
     "checkpoints": ("ship", "weights", "compare_weights", "archive", "replay"),
 }
 #: The module of every command, by the name of its function.

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from replication.stages.options import ConfigFile, SymbolsPlace, Threads, inputs
+from replication.files.verification import inputs
+from replication.stages.options import ConfigFile, SymbolsPlace, Threads
 
 
 def fit_blocks(config: ConfigFile) -> None:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from replication.stages.options import ConfigFile, inputs
+from replication.files.verification import inputs
+from replication.stages.options import ConfigFile
 
 Names = Annotated[
     list[str], typer.Argument(metavar="MODEL...", help="folders below the results, such as masked_lm/model")
@@ -38,7 +39,6 @@ def weights(names: Names, config: ConfigFile, code: Code) -> None:
     """Unpack shipped models, if settings, seed and text are those that made them; other code is only reported."""
     from replication.config import load
     from replication.files.checkpoints import unpack
-    from replication.files.seals import verified
     from replication.layout import ADAPTERS, results_folder
     from replication.places import find
     from replication.trained import trained_models
@@ -49,9 +49,8 @@ def weights(names: Names, config: ConfigFile, code: Code) -> None:
     models = trained_models(run)
     chosen = [find(name, models, "model") for name in names]
     # A checkpoint that is missing is reported before its text, so that texts can be missing here.
-    for path in (path for model in chosen for path in model.text):
-        verified(path)
     for model in chosen:
+        inputs(*(path for path in model.text if path.exists()))
         output = results_folder(run.profile) / model.name
         for warning in unpack(Path(run.checkpoints), model.name, model.run, list(model.text), code, output):
             typer.echo(f"warning: {warning}", err=True)
@@ -83,7 +82,8 @@ def archive(
     """Write a checksummed zip of files of a run, an RO-Crate with the stage, origin and versions of every file."""
     from replication.archives.container import write
     from replication.archives.crate import METADATA, metadata
-    from replication.files.seals import seal_of
+    from replication.files.manifest import MANIFEST, encode, excerpt
+    from replication.files.verification import verify
     from replication.report.checks import check_notebook, check_picture
 
     if missing := [str(path) for path in file if not path.exists()]:
@@ -95,8 +95,9 @@ def archive(
             check_notebook(path, results.name)
         if path.suffix == ".svg":
             check_picture(path, path.read_text(encoding="utf-8"))
-    seals = [seal_of(path) for path in files if seal_of(path).exists()]
-    write(output, {path.as_posix(): path for path in [*files, *seals]} | {METADATA: metadata(results, files)})
+    manifest = verify(results, whole=True)
+    contents = {path.as_posix(): path for path in files} | {METADATA: metadata(results, files, manifest["made"])}
+    write(output, contents | {(results / MANIFEST).as_posix(): encode(excerpt(manifest, results, files))})
 
 
 def replay(

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from replication.stages.options import ConfigFile, GraphPlace, SymbolsPlace, TranslatorPlace, inputs
+from replication.files.verification import inputs
+from replication.stages.options import ConfigFile, GraphPlace, SymbolsPlace, TranslatorPlace
 
 
 def extract(config: ConfigFile) -> None:

@@ -25,12 +25,17 @@ def write_configuration(run, output: Path) -> None:
     """Write a configuration as YAML, without the keys that say where it runs."""
     import yaml
 
-    from replication.files.seals import making
+    from replication.files.manifest import making
     from replication.files.storage import replacing
 
-    settings = {key: value for key, value in run.given().items() if key not in WHERE_IT_RUNS}
-    with making("configuration"), replacing(output) as temporary:
+    settings = decisive(run)
+    with making("configuration", settings), replacing(output) as temporary:
         temporary.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+
+
+def decisive(run) -> dict[str, object]:
+    """Return the keys and values of a configuration, without those that say where it runs."""
+    return {key: value for key, value in run.given().items() if key not in WHERE_IT_RUNS}
 
 
 def printed(output: Output, published: Published = PUBLISHED) -> None:
@@ -57,8 +62,28 @@ def claims(
 
     from replication.claims import ledger
     from replication.files.storage import write_table
+    from replication.files.verification import verify
 
-    write_table(output, ledger(pd.read_csv(published / "claims.csv"), results), may_be_empty=["effect"])
+    stated = pd.read_csv(published / "claims.csv")
+    verify(results)
+    write_table(output, ledger(stated, results), may_be_empty=["effect"])
+
+
+def keep(results: Annotated[Path, typer.Argument(help="folder of a stored run, below reported/")]) -> None:
+    """List the files of a stored run in its manifest, as they are now."""
+    from replication.files.manifest import add_output
+    from replication.files.verification import files_of
+
+    for path in files_of(results):
+        add_output(path)
+
+
+def prune(results: Annotated[Path, typer.Argument(help="folder of a run")]) -> None:
+    """Delete the files of a run that its current configuration does not have, such as those of a removed seed."""
+    from replication.files.verification import prune
+
+    for path in prune(results):
+        typer.echo(path)
 
 
 def report(
@@ -68,9 +93,12 @@ def report(
     """Write a page about a run, and a page for each of its notebooks, beside the notebook."""
     from replication.files.paths import ROOT
     from replication.files.storage import replacing
+    from replication.files.verification import inputs, verify
     from replication.report import page
     from replication.report.rendered import render
 
+    verify(results, whole=True, beside=[output.name])
+    inputs(results / "claims.csv")
     for notebook in sorted((results / "notebooks").rglob("*.ipynb")):
         with replacing(notebook.with_suffix(".html")) as temporary:
             temporary.write_text(render(notebook), encoding="utf-8")

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from replication.stages.options import Cells, ConfigFile, FormsPlace, SymbolsPlace, TranslatorPlace, inputs
+from replication.files.verification import inputs
+from replication.stages.options import Cells, ConfigFile, FormsPlace, SymbolsPlace, TranslatorPlace
 
 
 def perplexity(config: ConfigFile) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from replication.files.seals import making, verified, verified_folder
+from replication.files.manifest import making
 
 ConfigFile = Annotated[Path, typer.Option("--config", help="configuration of the run, such as config/demo.yaml")]
 GraphPlace = Annotated[str, typer.Argument(metavar="TASK", help="masked_lm, or a language pair: translation/en-de")]
@@ -27,15 +27,17 @@ Cells = Annotated[list[str] | None, typer.Option("--cell", help="folder of a mod
 ModelSeed = Annotated[int, typer.Option("--seed", help="one of the seeds of the section")]
 Threads = Annotated[int, typer.Option(min=1, help="threads of the CPU")]
 Processes = Annotated[int, typer.Option(help="processes that share each batch, one per GPU")]
+#: Names of the arguments, and of the options, that say what a stage makes.
+PLACES, NAMES = ("place", "task", "names"), ("model", "seed", "cell", "recall")
 
 
 def stage(function: Callable) -> Callable:
-    """Return a stage that seals its outputs and reports errors about its input in one line, with exit status 1."""
+    """Return a stage that lists its outputs and reports errors about its input in one line, with exit status 1."""
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         try:
-            with making(function.__name__):
+            with making(command_of(function, kwargs), settings_of(kwargs)):
                 return function(*args, **kwargs)
         except (ValueError, OSError) as error:
             typer.secho(f"error: {' '.join(str(error).split())}", fg="red", err=True)
@@ -44,20 +46,21 @@ def stage(function: Callable) -> Callable:
     return wrapped
 
 
-def inputs(*paths: Path) -> None:
-    """Verify the seals of a stage's input files and folders before any work starts.
+def command_of(function: Callable, arguments: dict[str, object]) -> str:
+    """Return the command of a stage, without the options that do not change its results."""
+    words = [function.__name__.replace("_", "-")]
+    for name, given in arguments.items():
+        prefix = {**dict.fromkeys(PLACES, ""), **{option: f"--{option} " for option in NAMES}}.get(name)
+        if prefix is not None and given is not None:
+            words += [f"{prefix}{value}" for value in (given if isinstance(given, list) else [given])]
+    return " ".join(words)
 
-    Raises
-    ------
-    FileNotFoundError
-        If one of them does not exist.
-    FormatError
-        If one of them is not what its stage wrote.
-    """
-    for path in paths:
-        if not path.exists():
-            raise FileNotFoundError(f"{path}: no such file; run the stage that writes it first")
-        if path.is_dir():
-            verified_folder(path)
-        else:
-            verified(path)
+
+def settings_of(arguments: dict[str, object]) -> dict[str, object] | None:
+    """Return the configuration of a stage as plain JSON, or None for a stage without one."""
+    if "config" not in arguments:
+        return None
+    from replication.config import load
+    from replication.stages.ledger import decisive
+
+    return decisive(load(arguments["config"]))

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from replication.stages.options import ConfigFile, inputs
+from replication.files.verification import inputs
+from replication.stages.options import ConfigFile
 
 
 def measure_rules(config: ConfigFile) -> None:

@@ -1,6 +1,7 @@
 """Read and write texts, and cut them into subwords."""
 
-from replication.stages.options import ConfigFile, PairPlace, SymbolsPlace, TextPlace, inputs
+from replication.files.verification import inputs
+from replication.stages.options import ConfigFile, PairPlace, SymbolsPlace, TextPlace
 
 
 def corpus(place: TextPlace, config: ConfigFile) -> None:

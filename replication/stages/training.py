@@ -1,5 +1,6 @@
 """Train models; an interrupted training resumes."""
 
+from replication.files.verification import inputs
 from replication.stages.options import (
     Cells,
     ConfigFile,
@@ -9,7 +10,6 @@ from replication.stages.options import (
     PairPlace,
     Processes,
     SymbolsPlace,
-    inputs,
 )
 
 

@@ -9,7 +9,7 @@ from subword_nmt.apply_bpe import BPE
 
 from replication.corpora.parallel import read_parallel, write_parallel
 from replication.corpora.subwords import cut_into_pieces, learn_codes, load_codes, tokenizer
-from replication.files.seals import seal
+from replication.files.manifest import add_output
 from replication.translation.fairseq import commands
 
 CODES = "codes.bpe"
@@ -54,10 +54,10 @@ def binarize(
         pieces = {language: _pieces(corpus / f"{split}.{language}", lines, codes) for language, lines in sides.items()}
         write_parallel(output / "pieces", split, pieces)
     _preprocess(output, source, target, splits, like)
-    # pieces/ is sealed; fairseq writes the rest.
+    # The stage writes pieces/; fairseq writes the rest.
     for path in sorted(output.iterdir()):
         if path.is_file() and not path.name.startswith("."):
-            seal(path)
+            add_output(path)
 
 
 def _pieces(path: Path, lines: list[str], codes: BPE) -> list[str]:

@@ -20,7 +20,9 @@ from replication.claims import VERDICTS
 from replication.claims.masked_lm import nats_curves
 from replication.claims.scores import RESAMPLES, Units
 from replication.corpora.tokens import KIND
+from replication.files.manifest import FormatError
 from replication.files.storage import read_tensors
+from replication.graphs.shards import open_graphs
 from replication.settings import labelled
 from replication.stages import MODULE_OF, app
 
@@ -130,7 +132,7 @@ def test_a_seed_alone_gives_its_tables(at, results, tmp_path):
     for command in (*LEARNING, ("sweep", "masked_lm"), ("replace",), ("evaluate-blocks",)):
         succeed(tmp_path / "alone", *command)
     made = [path for folder in ("projections", "centroids", "blocks", "sweep", "replaced")
-            for path in (alone / folder).rglob("*") if path.is_file() and path.suffix != ".seal"]  # fmt: skip
+            for path in (alone / folder).rglob("*") if path.is_file()]  # fmt: skip
     assert len(made) == 2 + 2 + 4 + 2 + 1 + 2
     for path in made:
         name = path.relative_to(alone)
@@ -179,7 +181,7 @@ def test_blocks_are_evaluated_and_timed_at_every_k_that_fits(results):
 def test_the_ledger_reads_what_the_stages_wrote(at, tmp_path):
     """The model is far from any premise, but its numbers are resampled."""
     results = copy_of(at, tmp_path / "run")
-    shutil.copy(tmp_path / "run/config.yaml", results.parent)
+    succeed(tmp_path / "run", "configuration", output="results/tiny/config.yaml")
     output = tmp_path / "claims.csv"
     published = Path(__file__).parents[2] / "config/published"
     succeed(tmp_path / "run", "claims", "results/tiny", config=None, published=published, output=output)
@@ -276,6 +278,7 @@ WITHOUT_CONFIGURATION = {
     "report": (("nowhere",), {"output": "out"}),
     "archive": ((), {"results": "r", "file": "nowhere", "output": "out"}),
     "replay": (("nowhere",), {"output": "out"}),
+    "prune": (("nowhere",), {}),
     "compare-weights": (("r",), {"checkpoints": "nowhere"}),
 }
 #: These make texts, or need none; texts that are missing are refused with the configuration.
@@ -364,9 +367,10 @@ def test_a_truncated_archive_is_named_in_one_line(tmp_path):
 def test_a_truncated_tensor_file_is_named_in_one_line(at, tmp_path):
     graphs = copy_of(at, tmp_path / "run") / "graphs/train"
     path = graphs / "layer00.safetensors"
-    (graphs / ".layer00.safetensors.seal").unlink()
     path.write_bytes(path.read_bytes()[:-50])
-    assert_one_line(run(tmp_path / "run", "project", "masked_lm"), "layer00.safetensors: truncated")
+    assert_one_line(run(tmp_path / "run", "project", "masked_lm"), "layer00.safetensors: has changed")
+    with pytest.raises(FormatError, match=r"layer00\.safetensors: truncated"), open_graphs(path):
+        pass
 
 
 def test_students_can_be_fitted_anew_beside_what_was_measured_with_the_old(at, tmp_path):

@@ -43,7 +43,7 @@ rule evaluate_blocks:
     input:
         **job("evaluate-blocks"),
         model=BLOCK_FILES.model,
-        tokenizer=BLOCK_FILES.tokenizer,
+        tokenizer=tokenizer_files(BLOCK_FILES.tokenizer),
         tokens=BLOCK_FILES.tokens("valid"),
         students=STUDENTS,
     output:
@@ -74,7 +74,7 @@ rule time_blocks:
     input:
         **job("time-blocks"),
         model=BLOCK_FILES.model,
-        tokenizer=BLOCK_FILES.tokenizer,
+        tokenizer=tokenizer_files(BLOCK_FILES.tokenizer),
         tokens=BLOCK_FILES.tokens("valid"),
         students=STUDENTS,
     output:

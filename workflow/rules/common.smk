@@ -20,6 +20,7 @@ from replication.layout import (
     reach_table,
     results_folder,
     scaling_table,
+    tokenizer_files,
 )
 from replication.places import (
     graph_tasks,
@@ -29,7 +30,7 @@ from replication.places import (
     token_places,
 )
 from replication.stages import MODULE_OF
-from replication.stages.ledger import WHERE_IT_RUNS
+from replication.stages.ledger import decisive
 from replication.trained import (
     CONTENDERS,
     cell_jobs,
@@ -47,9 +48,7 @@ LOGS = RESULTS / "logs"
 # Configuration file that jobs read. It is no input, because the settings that a job uses are among its params.
 CONFIGURATION = RESULTS / "config.yaml"
 # All settings but those that say where the run takes place.
-DECISIVE = {
-    key: value for key, value in RUN.given().items() if key not in WHERE_IT_RUNS
-}
+DECISIVE = decisive(RUN)
 SEEDS = RUN.student_seeds
 # Stored runs, each with its ledger.
 REPORTED = sorted(path.parent.name for path in Path("reported").glob("*/claims.csv"))

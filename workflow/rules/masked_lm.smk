@@ -39,7 +39,7 @@ rule tokenize:
         corpus=[FILES.corpus(split) for split in SPLITS],
     output:
         [FILES.tokens(split) for split in SPLITS],
-        tokenizer=FILES.tokenizer,
+        tokenizer=tokenizer_files(FILES.tokenizer),
     log:
         MASKED_LM_LOGS / "tokenize.log",
     priority: 1
@@ -81,7 +81,7 @@ rule tokenize_unseen:
     input:
         **job("tokenize"),
         corpus=UNSEEN.corpus("valid"),
-        tokenizer=FILES.tokenizer,
+        tokenizer=tokenizer_files(FILES.tokenizer),
     output:
         UNSEEN.tokens("valid"),
     log:
@@ -103,7 +103,7 @@ rule train_masked_lm:
         **job("train-masked-lm"),
         pretrained=local_model(getattr(SECTION.model, "pretrained", None)),
         tokens=FILES.tokens("train"),
-        tokenizer=FILES.tokenizer,
+        tokenizer=tokenizer_files(FILES.tokenizer),
     output:
         [FILES.model_file(name) for name in MODELS["masked_lm/model"].files],
     log:
@@ -127,7 +127,7 @@ rule perplexity:
     input:
         **job("perplexity"),
         model=FILES.model,
-        tokenizer=FILES.tokenizer,
+        tokenizer=tokenizer_files(FILES.tokenizer),
         tokens=[
             *(FILES.tokens(split) for split in SPLITS),
             *(FILES.unseen(name).tokens("valid") for name in SECTION.unseen),
@@ -182,7 +182,7 @@ rule replace:
     input:
         **job("replace"),
         model=FILES.model,
-        tokenizer=FILES.tokenizer,
+        tokenizer=tokenizer_files(FILES.tokenizer),
         tokens=FILES.tokens("valid"),
         projections=[FILES.projections(seed) for seed in SEEDS],
         centroids=[FILES.centroids(seed) for seed in SEEDS],

@@ -38,8 +38,7 @@ rule speed_binarize:
         **job("binarize"),
         corpus=rules.speed_corpus.output,
     output:
-        SPEED_FILES.dictionary(SPEED_TEXT.pair[1]),
-        SPEED_FILES.binary("test", *SPEED_TEXT.pair),
+        directory(SPEED_FILES.data),
     log:
         SPEED_LOGS / "binarize.log",
     resources:

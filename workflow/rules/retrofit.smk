@@ -34,10 +34,10 @@ rule retrofit_tokenize:
         **job("tokenize"),
         pretrained=local_model(RETROFIT_TEXT.pretrained),
         corpus=[RETROFIT_FILES.corpus(split) for split in SPLITS],
-        tokenizer=RETROFIT_TEXT.tokenizer if OWN_MODEL else [],
+        tokenizer=tokenizer_files(RETROFIT_TEXT.tokenizer) if OWN_MODEL else [],
     output:
         [RETROFIT_FILES.tokens(split) for split in SPLITS],
-        *([] if OWN_MODEL else [RETROFIT_TEXT.tokenizer]),
+        *([] if OWN_MODEL else tokenizer_files(RETROFIT_TEXT.tokenizer)),
     log:
         LOGS / "retrofit" / "tokenize.log",
     priority: 1

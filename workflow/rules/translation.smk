@@ -31,12 +31,9 @@ rule binarize:
     input:
         **job("binarize"),
         corpus=corpus_files(PAIR, ALL_SPLITS),
-        like=PAIR.pretraining.codes if MT.pretraining else [],
+        like=PAIR.pretraining.data if MT.pretraining else [],
     output:
-        PAIR.codes,
-        PAIR.dictionary("{target}"),
-        PAIR.binary("train", "{source}", "{target}"),
-        PAIR.binary("test", "{source}", "{target}"),
+        directory(PAIR.data),
     log:
         MT_LOGS / "binarize.log",
     priority: 1
@@ -109,9 +106,7 @@ if MT.pretraining:
             **job("binarize"),
             corpus=corpus_files(FIRST, SPLITS),
         output:
-            FIRST.codes,
-            FIRST.dictionary("{target}"),
-            FIRST.binary("train", "{source}", "{target}"),
+            directory(FIRST.data),
         log:
             MT_LOGS / "pretraining" / "binarize.log",
         priority: 1

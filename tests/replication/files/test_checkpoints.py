@@ -15,7 +15,7 @@ from replication.char_lm.data import read_streams
 from replication.char_lm.evaluation import evaluate
 from replication.char_lm.models import load_model
 from replication.files.checkpoints import differences, half_precision, text_hash
-from replication.files.seals import seal_of
+from replication.files.manifest import add_output, making
 from replication.files.storage import write_tensors
 
 XL = {"architecture": "transformer_xl", "memory_length": 8}
@@ -105,7 +105,7 @@ def test_unpacked_it_is_what_training_left(folder):
     trained, unpacked = folder / "trained", folder / "results/tiny" / NAME
     for name in ("log.csv", "training.json"):
         assert (unpacked / name).read_bytes() == (trained / name).read_bytes()
-    files = {path.name for path in unpacked.iterdir() if path.suffix != ".seal"}
+    files = {path.name for path in unpacked.iterdir()}
     assert files == {"model.safetensors", "log.csv", "training.json"}
     assert load_file(unpacked / "model.safetensors")["output.weight"].dtype == np.float32
     _, streams = read_streams(folder / TEXT, ROWS, RECIPE["length"])
@@ -191,7 +191,8 @@ def test_a_changed_character_of_the_text_is_refused(folder):
     path = folder / TEXT / "train.txt"
     path.write_bytes(path.read_bytes()[:-1] + b"#")
     assert_refused(folder, "train.txt: has changed since stage characters made it")
-    seal_of(path).unlink()
+    with making("characters", {}):
+        add_output(path)
     assert_refused(folder, "the text (train.txt, valid.txt) must have the hash")
 
 

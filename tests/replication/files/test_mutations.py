@@ -1,7 +1,8 @@
 """A hundred mutations of what stages leave, over every kind of file: each is refused in one line that names the file.
 
-Stages have made the files. A mutation flips a bit, cuts a file short, puts another file of the run in its place (with its seal
-or without), repeats a row of a table, makes a weight NaN, or harms the seal; then the stage that reads the file is started.
+Stages have made the files. A mutation flips a bit, cuts a file short, puts another file of the run in its place (with its entry
+in the manifest or without), repeats a row of a table, makes a weight NaN, or harms the manifest; then the stage that reads the
+file is started.
 ``MUTATIONS`` in the environment says how many there are.
 """
 
@@ -20,8 +21,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from profiles import CAPTIONING, MASKED_LM, PATTERNS, RETROFIT, TRANSLATION
+from replication.files.manifest import MANIFEST, changing, place_of, read_manifest
 from replication.files.paths import ROOT
-from replication.files.seals import seal_of
 
 MUTATIONS = int(os.environ.get("MUTATIONS", "100"))
 SPLITS, LAYERS, SEEDS = ("train", "valid"), (0, 1), (1, 2)
@@ -142,7 +143,7 @@ def folder(tmp_path_factory) -> Path:
     for stage in stages():
         succeed(folder, stage.command, *stage.places, **stage.options)
         for path in stage.reads:
-            assert seal_of(results / path).exists(), path
+            assert path in read_manifest(results)["made"], path
     return folder
 
 
@@ -168,14 +169,23 @@ def swap(path: Path, others: list[Path], rng: random.Random) -> None:
     path.write_bytes(rng.choice(others).read_bytes())
 
 
-def swap_with_seal(path: Path, others: list[Path], rng: random.Random) -> None:
+def swap_with_entry(path: Path, others: list[Path], rng: random.Random) -> None:
+    """Another file that its own entry in another run's manifest describes."""
     other = rng.choice(others)
     path.write_bytes(other.read_bytes())
-    shutil.copy(seal_of(other), seal_of(path))
+    elsewhere = manifest_of(path).parents[1] / "other"
+    with changing(elsewhere) as manifest:
+        manifest["made"][place_of(path)] = read_manifest(manifest_of(path).parent)["made"][place_of(other)]
+    shutil.copy(elsewhere / MANIFEST, manifest_of(path))
+    shutil.rmtree(elsewhere)
 
 
-def flip_seal(path: Path, others: list[Path], rng: random.Random) -> None:
-    flip(seal_of(path), others, rng)
+def flip_manifest(path: Path, others: list[Path], rng: random.Random) -> None:
+    flip(manifest_of(path), others, rng)
+
+
+def manifest_of(path: Path) -> Path:
+    return next(folder for folder in path.parents if folder.name == "tiny") / MANIFEST
 
 
 def repeat_a_line(path: Path, others: list[Path], rng: random.Random) -> None:
@@ -192,9 +202,9 @@ def make_nan(path: Path, others: list[Path], rng: random.Random) -> None:
 
 
 def mutations_of(path: str, others: list[str]) -> list[Callable]:
-    found = [flip, cut, flip_seal]
+    found = [flip, cut, flip_manifest]
     if others:
-        found += [swap, swap_with_seal]
+        found += [swap, swap_with_entry]
     if path.endswith((".csv", ".txt", ".yaml")):
         found.append(repeat_a_line)
     if "model.safetensors" in path or "projections" in path or "graphs" in path:
@@ -230,7 +240,7 @@ def test_a_mutation_is_refused_in_one_line_that_names_the_file(folder, results, 
     path, stage = results / name, next(stage for stage in stages() if stage.name == reader)
     every = sorted({results / other for stage in stages() for other in stage.reads} - {path})
     others = [other for other in every if other.suffix == path.suffix]
-    kept = {one: one.read_bytes() for one in (path, seal_of(path))}
+    kept = {one: one.read_bytes() for one in (path, manifest_of(path))}
     try:
         globals()[mutation](path, others, random.Random(number))
         assert any(one.read_bytes() != content for one, content in kept.items())
@@ -241,7 +251,8 @@ def test_a_mutation_is_refused_in_one_line_that_names_the_file(folder, results, 
     assert done.exit_code == 1, done.output
     assert isinstance(done.exception, SystemExit)
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert name in line
+    assert name in line or mutation in ("flip_manifest", "swap_with_entry")
+    assert name in line or MANIFEST in line
     assert "Traceback" not in done.output
 
 

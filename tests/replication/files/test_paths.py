@@ -4,6 +4,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from replication.files import paths
+from replication.files.manifest import making
+from replication.files.storage import replacing
 
 
 @pytest.fixture
@@ -11,7 +13,8 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     for folder in ("results/demo", "reported/demo", "reported/brown"):
         (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "claims.csv").touch()
+        with making("claims"), replacing(tmp_path / folder / "claims.csv") as temporary:
+            temporary.touch()
     return tmp_path
 
 

@@ -9,7 +9,7 @@ from command_line import assert_one_line, configure, run, succeed
 
 from profiles import MASKED_LM
 from replication.files import storage
-from replication.files.seals import making, seal
+from replication.files.manifest import add_output, making
 from replication.masked_lm.training import MaskedLMTrainer
 
 TRAINING = {"max_steps": 6, "save_steps": 2, "held_out": 4, "patience": 3, "learning_rate": 1e-4}
@@ -57,8 +57,8 @@ def test_a_failure_after_the_last_step_costs_no_training(results, tmp_path, monk
 @pytest.mark.parametrize("file", ["tokenizer.json", "tokenizer_config.json"])
 def test_a_tokenizer_that_has_changed_is_refused(results, tmp_path, file):
     path = results / "tokenizer" / file
-    with making("tokenize"):
-        seal(path)
+    with making(f"tokenize {file}"):
+        add_output(path)
     path.write_bytes(path.read_bytes() + b" ")
     assert_one_line(run(tmp_path, "train-masked-lm"), f"{file}: has changed since stage tokenize made it")
     assert not (results / "model").exists()

@@ -227,7 +227,7 @@ def test_the_stage_writes_a_table(tmp_path):
     results = configure(tmp_path, scaling=STAGE)
     succeed(tmp_path, "scaling", threads=1)
     assert pd.read_csv(results / "scaling.csv").columns.tolist() == COLUMNS
-    assert {path.name for path in results.iterdir()} == {"scaling.csv", ".scaling.csv.seal"}
+    assert {path.name for path in results.iterdir()} == {"scaling.csv", "made.json", "made.lock"}
 
 
 def test_nothing_to_measure_is_an_error_of_one_line(tmp_path):

@@ -1,0 +1,175 @@
+"""Comparison of a run's folder with its manifest (:mod:`replication.files.manifest`)."""
+
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from replication.files.manifest import (
+    CONFIGURATION,
+    LOCK,
+    MANIFEST,
+    PLACES,
+    FormatError,
+    add_input,
+    changing,
+    checksum,
+    configuration_of,
+    place_of,
+    planned_as,
+    read_manifest,
+    root_of,
+    state_of,
+)
+
+#: Files of a run that no stage makes: logs, executed notebooks and their figures, checkpoints of unfinished trainings.
+NOT_LISTED = ("logs", "notebooks", "figures", "checkpoints", "checkpoint.safetensors", "README.md", MANIFEST, LOCK)
+
+
+def verify(root: Path, *, whole: bool = False, beside: Collection[str] = (), quick: bool = False) -> dict:
+    """Compare a run's folder with its manifest, and return the manifest.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the run.
+    whole : bool
+        Require every planned file. Otherwise files may be missing that the workflow has yet to make.
+    beside : collection of str
+        Planned files that may be missing all the same.
+    quick : bool
+        Trust files whose size and modification time are those of their entry.
+
+    Raises
+    ------
+    FormatError
+        If a file is missing, not listed, of another run or configuration, or has changed; the error names it.
+    """
+    manifest = read_manifest(root)
+    listed, plan = manifest["made"], manifest["plan"]
+    if not listed:
+        raise FormatError(f"{root / MANIFEST}: no file of the run is listed; {_again(root)}")
+    for place, entry in listed.items():
+        if problem := _problem(root, place, entry, manifest):
+            raise FormatError(f"{root / place}: {problem}; {_again(root, entry)}")
+    for path in files_of(root):
+        if (place := place_of(path)) not in listed and not planned_as(plan, place):
+            raise FormatError(f"{path}: was not made by this run; to delete such files: replicate prune {root}")
+    if whole and (missing := [place for place in plan if place not in beside and not _is_made(place, listed)]):
+        raise FormatError(f"{root / missing[0]}: has not been made yet; {_again(root)}")
+    suspect = {
+        root / place: it for place, it in listed.items() if not (quick and state_of(root / place) == it["state"])
+    }
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(_compare, suspect.keys(), suspect.values()))
+    return manifest
+
+
+def inputs(*paths: Path) -> None:
+    """Verify a stage's input files and folders before any work starts.
+
+    Files outside of runs only have to exist. Without a workflow's plan, this is also true of files that no stage made, such as
+    those of a script; :func:`verify` refuses them.
+
+    Raises
+    ------
+    FileNotFoundError
+        If one of them does not exist.
+    FormatError
+        If one of them is not what its stage wrote.
+    """
+    manifests = {root: read_manifest(root) for root in {root_of(path) for path in paths} - {None}}
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such file; run the stage that writes it first")
+        if root := root_of(path):
+            _check_input(path, root, manifests[root])
+
+
+def _check_input(path: Path, root: Path, manifest: dict) -> None:
+    listed = manifest["made"]
+    # A folder must have all of its listed files, and no others.
+    for file in [path] if path.is_file() else {*files_of(path), *_listed_below(path, listed)}:
+        if entry := listed.get(place_of(file)):
+            if not file.exists():
+                raise FormatError(f"{file}: is missing; {_again(root, entry)}")
+            _compare(file, entry)
+            add_input(file)
+        elif manifest["plan"]:
+            raise FormatError(f"{file}: is not listed in {MANIFEST}; {_again(root)}")
+
+
+def listed_files(folder: Path, pattern: str) -> list[Path]:
+    """Return the files or folders below a folder that match a pattern, in the order of their paths.
+
+    Of a run with a manifest, files that it does not list are left out.
+    """
+    root = root_of(folder / "file")
+    found = sorted(folder.glob(pattern))
+    if root is None or not (root / MANIFEST).exists():
+        return found
+    made = read_manifest(root)["made"]
+    return [path for path in found if _is_made(place_of(path), made)]
+
+
+def prune(root: Path) -> list[Path]:
+    """Delete the files of a run that its current configuration does not have, and return their paths."""
+    with changing(root) as manifest:
+        listed, plan = manifest["made"], manifest["plan"]
+        deleted = []
+        for path in files_of(root):
+            place = place_of(path)
+            if place not in listed or (plan and place != CONFIGURATION and not planned_as(plan, place)):
+                path.unlink()
+                listed.pop(place, None)
+                deleted.append(path)
+    return deleted
+
+
+def files_of(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder that stages make."""
+    for path in sorted(folder.iterdir()):
+        if path.name not in NOT_LISTED and not path.name.startswith("."):
+            yield from files_of(path) if path.is_dir() else [path]
+
+
+def _problem(root: Path, place: str, entry: dict, manifest: dict) -> str | None:
+    """Return what is wrong with a listed file, apart from its content."""
+    listed, plan = manifest["made"], manifest["plan"]
+    planned = planned_as(plan, place)
+    if not (root / place).exists():
+        return "is missing"
+    if plan and planned is None and place != CONFIGURATION:
+        return f"does not belong to this configuration; to delete such files: replicate prune {root}"
+    if planned and planned["options"] != entry["options"]:
+        return "was made with options of another configuration"
+    if not plan and configuration_of(manifest) not in (None, entry["configuration"]):
+        return f"was made with another configuration than {CONFIGURATION}"
+    for origin, expected in entry["inputs"].items():
+        if origin in listed and not listed[origin]["sha256"].startswith(expected):
+            return f"was made from an earlier version of {origin}"
+    return None
+
+
+def _compare(path: Path, entry: dict) -> None:
+    if checksum(path) != entry["sha256"]:
+        stage = entry["stage"].split()[0].replace("-", "_")
+        raise FormatError(f"{path}: has changed since stage {stage} made it; {_again(root_of(path), entry)}")
+
+
+def _is_made(place: str, listed: Iterable[str]) -> bool:
+    """Return whether a file, or a file of a folder, is listed."""
+    return place in listed or any(name.startswith(f"{place}/") for name in listed)
+
+
+def _listed_below(folder: Path, listed: Iterable[str]) -> list[Path]:
+    root = root_of(folder / "file")
+    return [root / place for place in listed if (root / place).is_relative_to(folder.absolute())]
+
+
+def _again(root: Path, entry: dict | None = None) -> str:
+    """Return what to do about a file, as the end of an error."""
+    if root.parent.name != PLACES[0]:
+        return f"to restore it: git checkout {root}"
+    command = f"snakemake --cores 2 --configfile {root / CONFIGURATION}"
+    stage = "" if entry is None else f", or its stage alone: replicate {entry['stage']}"
+    return f"delete it and run: {command}{stage}"

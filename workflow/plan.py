@@ -1,0 +1,68 @@
+"""Plan of a run in its manifest: the files of its configuration, and the options that they must be made with.
+
+Snakemake compares the settings of jobs with those that it recorded in this checkout. Its record says nothing about results that
+were copied here, and ``--touch`` rewrites it. The manifest travels with the results and has the settings that made them.
+"""
+
+import re
+from pathlib import Path
+
+from replication.files.manifest import MANIFEST, configuration_of, options_hash, planned_as, read_manifest
+from workflow.closure import closure_hash
+
+#: Parameters of jobs that do not change their results, or that the code's hash covers.
+NO_OPTIONS = ("code", "config")
+
+
+def planned(jobs, results: Path) -> dict[str, dict[str, str]]:
+    """Return options and code of every file and folder that a stage makes below a run's folder, by its place."""
+    codes, plan = {}, {}
+    for job in jobs:
+        if command := re.match(r"replicate ([a-z-]+) ", job.shellcmd or ""):
+            code = codes.setdefault(command[1], closure_hash(command[1]))
+            options = options_hash({key: value for key, value in job.params.items() if key not in NO_OPTIONS})
+            plan |= {place: {"options": options, "code": code} for place in places([job], results)}
+    return plan
+
+
+def places(jobs, results: Path) -> list[str]:
+    """Return the places of the files and folders below a run's folder that jobs make."""
+    outputs = (Path(output) for job in jobs for output in job.output)
+    return [path.relative_to(results).as_posix() for path in outputs if path.is_relative_to(results)]
+
+
+def foreign(results: Path, settings: dict[str, object], known: Path) -> str:
+    """Return why results cannot be continued, or an empty string.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of the run.
+    settings : dict
+        The configuration.
+    known : Path
+        File with the hash of the configuration that this checkout last ran with.
+    """
+    there = configuration_of(read_manifest(results))
+    last = known.read_text(encoding="utf-8") if known.exists() else ""
+    if there in (None, last, options_hash(settings)):
+        return ""
+    return (
+        f"{results} was made with another configuration than this one, and not in this checkout: compare"
+        f" {results}/config.yaml; to start anew, move {results} away or change `profile`"
+    )
+
+
+def untouchable(results: Path, plan: dict[str, dict[str, str]]) -> str:
+    """Return why ``--touch`` must not mark results as current, or an empty string."""
+    made = read_manifest(results)["made"]
+    if not (results / MANIFEST).exists():
+        return ""
+    for place, entry in made.items():
+        if (current := planned_as(plan, place)) and current["options"] != entry["options"]:
+            return (
+                f"{results / place} was made with options of another configuration: --touch must not mark it as current"
+            )
+    if missing := [place for place in plan if not any(planned_as({place: True}, name) for name in made)]:
+        return f"{results / missing[0]} is not listed in {MANIFEST}: --touch must not mark it as current"
+    return ""
