@@ -41,7 +41,9 @@ archive: results  ## pack the default run into one file
 	@printf '%s\n' "archive  results/demo.zip"
 
 replay: env  ## redraw everything from such a file: make replay ARCHIVE=results/demo.zip
-	replicate replay $(ARCHIVE) --cores $(CORES) --output results/replayed/$(basename $(notdir $(ARCHIVE)))
+	@test -n "$(ARCHIVE)" || { echo "ARCHIVE must be the file to replay: make replay ARCHIVE=results/demo.zip"; exit 2; }
+	rm -rf "build/replayed/$(basename $(notdir $(ARCHIVE)))"
+	replicate replay "$(ARCHIVE)" --cores $(CORES) --output "build/replayed/$(basename $(notdir $(ARCHIVE)))"
 
 test: lint  ## lint, unit tests, the workflow and every notebook
 	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from replication.config import Config, Section
 from replication.layout import (
+    ALL_SPLITS,
     CAPTIONER_TABLES,
     FORM_TABLES,
     SPLITS,
@@ -109,7 +110,8 @@ def measured(run: Config) -> list[Path]:
     if run.captioning:
         found += _captions(run, Captioning(results / "captioning"))
     if run.normalizer_speed:
-        found.append(NormalizerSpeed(results / "normalizer_speed").table)
+        files = NormalizerSpeed(results / "normalizer_speed")
+        found += [files.table, files.sentences]
     if run.retrofit:
         files = Retrofit(results / "retrofit")
         found += [files.rules, *_tuned(run, files)]
@@ -131,10 +133,10 @@ def _block_tables(run: Config, files: MaskedLM) -> list[Path]:
 def _masked_lm(run: Config, results: Path) -> Iterator[Notebook]:
     files, seeds = MaskedLM(results / "masked_lm"), run.student_seeds
     graphs = _graphs(run, files, run.masked_lm.layers)
-    sequences = [*graphs, *(files.tokens(split) for split in SPLITS)]
+    sequences = [*graphs, *(files.tokens(split) for split in SPLITS), files.tokenizer]
     sweeps = [files.sweep(seed) for seed in seeds]
     replaced = [*(files.replaced(seed) for seed in seeds), *(files.losses(seed) for seed in seeds)]
-    yield figure("00_patterns", graphs)
+    yield figure("00_patterns", sequences)
     for name in ("fig01_selection", "fig02_pipeline", "fig03_forms"):
         yield figure(f"extremely_sparse/{name}", sequences)
     yield figure("sparsefinder/fig01_method", sequences)
@@ -158,11 +160,17 @@ def _of_pair(run: Config, files: Translation) -> list[Path]:
 def _translation(run: Config, results: Path) -> Iterator[Notebook]:
     pairs = {pair: Translation(results / "translation" / pair) for pair in run.translation.corpus}
     of_pair = {pair: _of_pair(run, files) for pair, files in pairs.items()}
+    layers = run.translation.architecture.decoder_layers
+    graphs = {
+        pair: [*_graphs(run, files, layers), *(files.graph_sentences(split) for split in SPLITS)]
+        for pair, files in pairs.items()
+    }
     # These notebooks read the files of every pair that they find, so they wait for all pairs.
     every_pair = [path for paths in of_pair.values() for path in paths]
     sentences = [files.sentences(seed) for files in pairs.values() for seed in run.student_seeds]
     yield figure("sparsefinder/fig02_translation", every_pair + sentences)
-    yield table("sparsefinder/tables_translation", every_pair)
+    described = [path for pair, files in pairs.items() for path in (*graphs[pair], *_text_of_pair(files, pair))]
+    yield table("sparsefinder/tables_translation", every_pair + described)
     # The paper's Figures 8 and 11 show en-de, and Figures 3, 9 and 12 show en-fr. With two other pairs, the
     # alphabetically first one replaces en-de. A single pair gets only its own figures, because the others would repeat it under
     # another name.
@@ -182,7 +190,13 @@ def _translation(run: Config, results: Path) -> Iterator[Notebook]:
             pair = places[place]
             parameters = {"figure": name, "pair": pair, **parameters}
             template = f"sparsefinder/{template}"
-            yield figure(f"sparsefinder/{name}", of_pair[pair], template=template, parameters=parameters)
+            reads = of_pair[pair] + (graphs[pair] if template == "sparsefinder/fig03_maps" else [])
+            yield figure(f"sparsefinder/{name}", reads, template=template, parameters=parameters)
+
+
+def _text_of_pair(files: Translation, pair: str) -> list[Path]:
+    corpus = [files.corpus(split, language) for split in ALL_SPLITS for language in pair.split("-")]
+    return [*corpus, files.model_file("training.json")]
 
 
 def _of_models(folder: Path, section: Section, *names: str) -> list[Path]:
@@ -226,13 +240,13 @@ def _patterns(run: Config, results: Path) -> Iterator[Notebook]:
     yield figure("factorised/trained", parts + scores)
 
 
-def _form_tables(run: Config, results: Path, unit: str) -> list[Path]:
+def _form_tables(run: Config, results: Path, unit: str, names: tuple[str, ...] = FORM_TABLES) -> list[Path]:
     section = members(run.forms)[unit]
     return [
         ParallelText(results / "forms" / unit / pair).cell(cell.name) / name
         for pair in section.corpus
         for cell in cells(section)
-        for name in FORM_TABLES
+        for name in names
     ]
 
 
@@ -246,7 +260,8 @@ def _forms(run: Config, results: Path) -> Iterator[Notebook]:
         # The notebooks of Explicit Sparse Transformer compare these two forms.
         if seeds["Full"] & seeds["Top-k"]:
             yield figure("explicit_sparse/fig27_budget", tables)
-            yield figure("explicit_sparse/fig33_maps", tables)
+            maps = _form_tables(run, results, "sentences", ("map.safetensors",))
+            yield figure("explicit_sparse/fig33_maps", [*tables, *maps])
             yield table("explicit_sparse/tables_translation", tables)
         yield table("extremely_sparse/table1_sentences", [*tables, PUBLISHED / "extremely_sparse_table1.csv"])
     if "documents" in units:
@@ -295,4 +310,5 @@ def _retrofit(run: Config, results: Path) -> Iterator[Notebook]:
     tables = [files.rules, *_tuned(run, files)]
     yield figure("retrofit/01_recall", tables)
     yield figure("retrofit/02_drift", tables)
-    yield table("retrofit/03_heads", [*tables, files.learning])
+    heads = [files.sparsified(recall) / "sparsified.json" for recall in run.retrofit.recalls]
+    yield table("retrofit/03_heads", [*tables, *heads, files.learning])

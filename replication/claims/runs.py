@@ -14,7 +14,8 @@ PAPERS = "papers"
 def ledgers(root: Path, profile: str) -> dict[str, pd.DataFrame]:
     """Return the ledgers of a profile's results and of all stored runs, by name, the papers' own last.
 
-    Each ledger must be the one that its run's manifest lists. The profile's results, if there are any, replace the stored run of the same name.
+    Each ledger must be the one that its run's manifest lists. The profile's results, if there are any, replace the stored run
+    of the same name.
     """
     current = root / "results" / profile / "claims.csv"
     reported = {path.parent.name: path for path in sorted((root / "reported").glob("*/claims.csv"))}

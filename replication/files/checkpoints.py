@@ -1,7 +1,8 @@
 """Shipped checkpoints: trained weights in half precision, with the settings and text that a run must share to use them.
 
 A checkpoint is a folder with ``weights.safetensors``, ``made_by.json`` and the small files that training writes beside a model.
-A table of all checkpoints, ``weights.csv``, lists the hash of each weights file, which depends only on the weights.
+A table of all checkpoints, ``weights.csv``, lists the hash of each weights file, which depends on the weights alone, and a
+hash of the other files.
 """
 
 import csv
@@ -89,10 +90,13 @@ def ship(
         with replacing(folder / file) as temporary:
             shutil.copyfile(trained / file, temporary)
     write_json(folder / MADE_BY, made_by)
-    listed = read_table(checkpoints) | {name: hashlib.sha256(weights).hexdigest()}
+    row = {"checkpoint": name, "sha256": hashlib.sha256(weights).hexdigest(), "others": _hash_of_others(folder)}
+    table = read_table(checkpoints) | {name: row}
     with replacing(checkpoints / TABLE) as temporary, open(temporary, "w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([("checkpoint", "sha256"), *sorted(listed.items())])
-    return listed[name]
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table[checkpoint] for checkpoint in sorted(table))
+    return row["sha256"]
 
 
 def unpack(
@@ -119,7 +123,7 @@ def unpack(
     FileNotFoundError
         If there is no such checkpoint.
     FormatError
-        If the hash of the weights is not in the table.
+        If a hash is not the one in the table, or a file's name leads out of the folder.
     ValueError
         If the settings, the seed or the text differ from the checkpoint's; the error names each difference.
     """
@@ -127,10 +131,16 @@ def unpack(
     for file in (WEIGHTS, MADE_BY):
         if not (folder / file).exists():
             raise FileNotFoundError(f"{folder / file}: no such file")
-    content, expected = (folder / WEIGHTS).read_bytes(), read_table(checkpoints).get(name)
-    if (actual := hashlib.sha256(content).hexdigest()) != expected:
-        listed = f"lists {expected[:16]}" if expected else f"does not list {name}"
-        raise FormatError(f"{folder / WEIGHTS}: its hash is {actual[:16]}, but {checkpoints / TABLE} {listed}")
+    row = read_table(checkpoints).get(name, {})
+    found = {"sha256": hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest(), "others": _hash_of_others(folder)}
+    for column, files in (("sha256", WEIGHTS), ("others", MADE_BY)):
+        if (actual := found[column]) != (expected := row.get(column)):
+            listed = f"lists {expected[:16]}" if expected else f"does not list {name}"
+            others = " and the files that it names" if files == MADE_BY else ""
+            raise FormatError(
+                f"{folder / files}: the hash of it{others} is {actual[:16]}, but {checkpoints / TABLE} {listed};"
+                f" to restore it: git checkout {folder}"
+            )
     made_by = json.loads((folder / MADE_BY).read_text())
     problems = [f"{key} must be {there}, got {here}" for key, here, there in differences(run, made_by["run"])]
     if (hashed := text_hash(text)) != made_by["text"]:
@@ -166,9 +176,9 @@ def compare(checkpoints: Path, results: Path) -> dict[str, str]:
     if not (checkpoints / TABLE).exists():
         raise FileNotFoundError(f"{checkpoints / TABLE}: no such file")
     comparison = {}
-    for name, expected in read_table(checkpoints).items():
+    for name, row in read_table(checkpoints).items():
         path = results / name / _weights_file(json.loads((checkpoints / name / MADE_BY).read_text()))
-        same = path.exists() and hashlib.sha256(half_precision(path)).hexdigest() == expected
+        same = path.exists() and hashlib.sha256(half_precision(path)).hexdigest() == row["sha256"]
         comparison[name] = "same" if same else "other" if path.exists() else "missing"
     return comparison
 
@@ -220,10 +230,25 @@ def differences(here: object, there: object, key: str = "") -> Iterator[tuple[st
         yield key, here, there
 
 
-def read_table(checkpoints: Path) -> dict[str, str]:
-    """Return the hashes of weights by checkpoint, or an empty dict if there is no table."""
+def read_table(checkpoints: Path) -> dict[str, dict[str, str]]:
+    """Return the rows of the table of checkpoints by their names, or an empty dict if there is no table."""
     path = checkpoints / TABLE
-    return {row["checkpoint"]: row["sha256"] for row in rows(path)} if path.exists() else {}
+    return {row["checkpoint"]: row for row in rows(path)} if path.exists() else {}
+
+
+def _hash_of_others(folder: Path) -> str:
+    """Return a hash of a checkpoint's ``made_by.json`` and the files that it names."""
+    content = (folder / MADE_BY).read_bytes()
+    digest = hashlib.sha256(content)
+    try:
+        names = json.loads(content)["files"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(f"{folder / MADE_BY}: is damaged ({error}); to restore it: git checkout {folder}") from None
+    for name in names:
+        if Path(name).name != name:
+            raise FormatError(f"{folder / MADE_BY}: files must be names in this folder, got {name}")
+        digest.update(name.encode() + hashlib.sha256((folder / name).read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def rows(path: Path) -> list[dict[str, str]]:

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
+import yaml
 from tiny_run import PROFILE, checkout
 
 from replication.archives.container import opened, write
@@ -41,14 +41,15 @@ def replay(folder: Path, archive: str, name: str) -> subprocess.CompletedProcess
 
 @pytest.fixture(scope="module")
 def archived(tmp_path_factory):
-    """A checkout whose run is in ``results/tiny.zip``, and nowhere else."""
+    """A checkout whose run is in ``results/tiny.zip``, and with everything in ``ran``, for runs of other configurations."""
     # Notebooks look for results beside the package that they import.
     folder = checkout(
         tmp_path_factory.mktemp("archived") / "mit Umlaut, ö", ("kernels", "notebooks", "replication", "sparselib")
     )
     done = call(folder, "snakemake", "archive", "--cores", "2", "--configfile", f"{PROFILE}.yaml")
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    shutil.rmtree(folder / "results" / PROFILE)
+    (folder / "ran").mkdir()
+    shutil.move(folder / "results" / PROFILE, folder / "ran" / PROFILE)
     (folder / "guard").mkdir()
     (folder / "guard/sitecustomize.py").write_text(WITHOUT_NETWORK)
     return folder
@@ -80,17 +81,43 @@ def test_a_table_that_does_not_follow_from_what_was_measured_is_named(archived):
     assert f"differs: {ledger}" in done.stderr, done.stderr
 
 
-def test_a_claim_whose_input_is_taken_away_is_untested(archived):
+def test_an_archive_without_a_file_that_the_ledger_reads_is_refused(archived):
     held = contents(archived)
     (table,) = (name for name in held if name.endswith("reach.csv"))
     write(archived / "less.zip", {name: content for name, content in held.items() if name != table})
     done = replay(archived, "less.zip", "less")
     assert done.returncode == 1
-    before = pd.read_csv(archived / f"again/results/{PROFILE}/claims.csv").set_index("id").verdict
-    after = pd.read_csv(archived / f"less/results/{PROFILE}/claims.csv").set_index("id").verdict
-    changed = before[before != after].index
-    assert len(changed) > 0
-    assert set(after[changed]) == {"untested"}
+    assert "reach.csv: is missing" in done.stderr
+
+
+def touch(archived: Path, **changed: object) -> subprocess.CompletedProcess:
+    """Mark the results as current for a changed configuration."""
+    shutil.rmtree(archived / "results", ignore_errors=True)
+    shutil.copytree(archived / "ran", archived / "results")
+    settings = yaml.safe_load((archived / f"{PROFILE}.yaml").read_text()) | changed
+    (archived / "changed.yaml").write_text(yaml.safe_dump(settings))
+    return call(archived, "snakemake", "--touch", "--forceall", "--cores", "1", "--configfile", "changed.yaml")
+
+
+def test_touch_does_not_mark_results_of_another_configuration_as_current(archived):
+    done = touch(archived, seed=7)
+    assert done.returncode != 0
+    assert "was made with options of another configuration: --touch must not mark it" in done.stdout + done.stderr
+
+
+def test_touch_marks_copied_results_of_this_configuration_as_current(archived):
+    done = touch(archived)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_results_of_another_configuration_are_not_continued_in_another_checkout(archived):
+    touch(archived)
+    shutil.rmtree(archived / ".snakemake")
+    settings = yaml.safe_load((archived / f"{PROFILE}.yaml").read_text()) | {"seed": 7}
+    (archived / "changed.yaml").write_text(yaml.safe_dump(settings))
+    done = call(archived, "snakemake", "--dry-run", "--cores", "1", "--configfile", "changed.yaml")
+    assert done.returncode != 0
+    assert "was made with another configuration than this one, and not in this checkout" in done.stdout + done.stderr
 
 
 def test_a_changed_byte_is_found_before_anything_is_unpacked(archived):

@@ -11,7 +11,7 @@ for number, ((section, _), names) in enumerate(imported_models().items()):
             weights=[
                 Path(RUN.checkpoints, name, file)
                 for name in names
-                for file in ("weights.safetensors", "made_by.json")
+                for file in checkpoint_files(MODELS[name])
             ],
             table=ancient(Path(RUN.checkpoints, "weights.csv")),
             text=models[0].made_from,

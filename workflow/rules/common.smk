@@ -140,6 +140,12 @@ def shipped(name):
     )
 
 
+def checkpoint_files(model):
+    """Return the names of the files of a model's checkpoint."""
+    trained = {"model.safetensors", "training.json", model.weights}
+    return ["weights.safetensors", "made_by.json", *sorted({*model.files} - trained)]
+
+
 def short_names(names):
     """Return notebooks by their short target names: ``fig04_tradeoff``, and ``fig04`` if that is unambiguous."""
     matches = {}

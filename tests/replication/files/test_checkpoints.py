@@ -132,7 +132,9 @@ def test_trained_again_it_has_the_promised_hash_and_from_another_seed_it_has_not
 def test_the_hash_is_that_of_the_file(made):
     table = (made / "checkpoints/weights.csv").read_text().splitlines()
     content = (made / "checkpoints" / NAME / "weights.safetensors").read_bytes()
-    assert table == ["checkpoint,sha256", f"{NAME},{hashlib.sha256(content).hexdigest()}"]
+    assert table[0] == "checkpoint,sha256,others"
+    assert table[1].startswith(f"{NAME},{hashlib.sha256(content).hexdigest()},")
+    assert len(table) == 2
 
 
 def test_one_changed_weight_is_refused(folder):
@@ -141,6 +143,28 @@ def test_one_changed_weight_is_refused(folder):
     content[-1] ^= 1
     path.write_bytes(content)
     assert_refused(folder, f"{NAME}/weights.safetensors", "weights.csv lists")
+
+
+@pytest.mark.parametrize("file", ["log.csv", "made_by.json"])
+def test_a_changed_file_beside_the_weights_is_refused(folder, file):
+    path = folder / "checkpoints" / NAME / file
+    path.write_text(path.read_text().replace("1", "2", 1))
+    assert_refused(folder, f"{NAME}/made_by.json", "weights.csv lists")
+
+
+@pytest.mark.parametrize("damage", [lambda text: text[:-9], lambda text: "[]"])
+def test_a_damaged_description_is_refused(folder, damage):
+    path = folder / "checkpoints" / NAME / "made_by.json"
+    path.write_text(damage(path.read_text()))
+    assert_refused(folder, f"{NAME}/made_by.json: is damaged")
+
+
+def test_a_file_outside_of_the_checkpoint_is_neither_read_nor_written(folder):
+    path = folder / "checkpoints" / NAME / "made_by.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"files": ["../../evil"]}))
+    (path.parents[2] / "evil").write_text("evil")
+    assert_refused(folder, f"{NAME}/made_by.json: files must be names in this folder, got ../../evil")
+    assert not list((folder / "results").rglob("evil"))
 
 
 def test_weights_that_the_table_does_not_list_are_refused(folder):
