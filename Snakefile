@@ -56,7 +56,7 @@ if workflow.is_main_process:
     LOCKS.append(remove_stale_locks(Path(".snakemake")))
 shell.prefix(JOB_PREFIX)
 START = time.time()
-# Hash of the configuration that this checkout last ran the profile with.
+# Hashes of the configurations that this checkout has run the profile with.
 KNOWN = Path(".snakemake", "configurations", RUN.profile)
 
 
@@ -119,12 +119,14 @@ onstart:
     plan = planned(jobs, RESULTS)
     if problem := workflow.touch and untouchable(RESULTS, plan):
         raise WorkflowError(problem)
+    # Before the configuration, so that a run killed here can be continued with either one.
+    KNOWN.parent.mkdir(exist_ok=True)
+    with open(KNOWN, "a", encoding="utf-8") as known:
+        print(options_hash(DECISIVE), file=known)
     write_configuration(RUN, CONFIGURATION)
     again = [] if workflow.touch else places(waiting, RESULTS)
     is_whole = any(job.rule.name == "all" for job in jobs)
     write_plan(RESULTS, plan, again, whole=is_whole)
-    KNOWN.parent.mkdir(exist_ok=True)
-    KNOWN.write_text(options_hash(DECISIVE), encoding="utf-8")
     # Local jobs need no rate limit. Snakemake's limiter starts a timer for every finished job, and each timer makes the scheduler
     # check all ready jobs again. A finished run would also wait for the last timer.
     if workflow.local_exec:

@@ -41,11 +41,11 @@ def foreign(results: Path, settings: dict[str, object], known: Path) -> str:
     settings : dict
         The configuration.
     known : Path
-        File with the hash of the configuration that this checkout last ran with.
+        File with the hashes of the configurations that this checkout has run the profile with.
     """
     there = configuration_of(read_manifest(results))
-    last = known.read_text(encoding="utf-8") if known.exists() else ""
-    if there in (None, last, options_hash(settings)):
+    here = known.read_text(encoding="utf-8").split() if known.exists() else []
+    if there in (None, options_hash(settings), *here):
         return ""
     return (
         f"{results} was made with another configuration than this one, and not in this checkout: compare"

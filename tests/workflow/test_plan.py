@@ -1,0 +1,69 @@
+"""The workflow's plan in a run's manifest: options follow from settings alone, and foreign results are not taken over."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from replication.files.manifest import making, options_hash, write_plan
+from replication.files.storage import replacing
+from workflow.plan import foreign, places, planned, untouchable
+
+SETTINGS = {"seed": 0}
+
+
+def job(
+    outputs: list[Path], command: str = "replicate sweep masked_lm --config c", **params: object
+) -> SimpleNamespace:
+    return SimpleNamespace(shellcmd=command, output=outputs, params={"code": "c", "config": "c.yaml", **params})
+
+
+@pytest.fixture
+def results(tmp_path) -> Path:
+    return tmp_path / "results" / "tiny"
+
+
+def make(results: Path, name: str, settings: dict = SETTINGS) -> None:
+    with making(f"make {name}", settings), replacing(results / name) as temporary:
+        temporary.write_text(name)
+
+
+def test_options_follow_from_settings_alone(results):
+    output = results / "sweep/seed0.csv"
+    (first,) = planned([job([output], settings={"windows": [0]})], results).values()
+    (moved,) = planned([job([output], settings={"windows": [0]}, config="d.yaml")], results).values()
+    (other,) = planned([job([output], settings={"windows": [3]})], results).values()
+    assert first == moved
+    assert first["options"] != other["options"]
+    assert first["code"] == other["code"]
+
+
+def test_files_that_no_stage_makes_or_that_lie_elsewhere_are_not_planned(results):
+    notebook = job([results / "notebooks/a.ipynb"], command="papermill a.ipynb")
+    archive = job([results.with_suffix(".zip")])
+    assert planned([notebook, archive], results) == {}
+    assert places([notebook, archive], results) == ["notebooks/a.ipynb"]
+
+
+def test_results_of_another_configuration_are_continued_only_where_they_were_made(results, tmp_path):
+    known = tmp_path / "known"
+    assert not foreign(results, SETTINGS, known)
+    make(results, "config.yaml")
+    assert not foreign(results, SETTINGS, known)
+    assert "was made with another configuration than this one, and not in this checkout" in foreign(
+        results, {"seed": 1}, known
+    )
+    known.write_text(options_hash(SETTINGS))
+    assert not foreign(results, {"seed": 1}, known)
+
+
+def test_touch_needs_a_manifest_with_every_file_and_its_options(results):
+    plan = planned([job([results / "sweep.csv"], settings={"windows": [0]})], results)
+    changed = planned([job([results / "sweep.csv"], settings={"windows": [3]})], results)
+    assert not untouchable(results, plan)
+    make(results, "config.yaml")
+    assert "sweep.csv is not listed in made.json" in untouchable(results, plan)
+    write_plan(results, plan, [], whole=True)
+    make(results, "sweep.csv")
+    assert not untouchable(results, plan)
+    assert "sweep.csv was made with options of another configuration" in untouchable(results, changed)
