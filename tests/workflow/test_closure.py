@@ -24,7 +24,16 @@ MODULES = sorted(str(path.relative_to(ROOT)) for package in PACKAGES for path in
 # An edit of each of them takes a plan, two seconds each: as few as differ in what follows from them, the lock among them.
 EDITED = [LOCK, *MODULES[::14]]
 IMPORTED_BY_THE_CONFIGURATION = {
-    f"replication/{name}.py" for name in ("books", "files/__init__", "files/packages", "files/paths", "methods")
+    f"replication/{name}.py"
+    for name in (
+        "books",
+        "files/__init__",
+        "files/manifest",
+        "files/packages",
+        "files/paths",
+        "files/verification",
+        "methods",
+    )
 }
 READ_STAGES = ("corpus", "sweep", "time-blocks", "train-forms", "claims")
 READ_NOTEBOOKS = ("00_patterns", "sparsefinder/fig05_coreference")
