@@ -7,7 +7,7 @@ were copied here, and ``--touch`` rewrites it. The manifest travels with the res
 import re
 from pathlib import Path
 
-from replication.files.manifest import MANIFEST, configuration_of, options_hash, planned_as, read_manifest
+from replication.files.manifest import MANIFEST, configuration_of, is_left_out, options_hash, planned_as, read_manifest
 from workflow.closure import closure_hash
 
 #: Parameters of jobs that do not change their results, or that the code's hash covers.
@@ -21,7 +21,9 @@ def planned(jobs, results: Path) -> dict[str, dict[str, str]]:
         if command := re.match(r"replicate ([a-z-]+) ", job.shellcmd or ""):
             code = codes.setdefault(command[1], closure_hash(command[1]))
             options = options_hash({key: value for key, value in job.params.items() if key not in NO_OPTIONS})
-            plan |= {place: {"options": options, "code": code} for place in places([job], results)}
+            plan |= {
+                place: {"options": options, "code": code} for place in places([job], results) if not is_left_out(place)
+            }
     return plan
 
 

@@ -20,6 +20,8 @@ from pathlib import Path, PurePosixPath
 #: Folders with a folder per run: this checkout's runs, and stored ones.
 PLACES = ("results", "reported")
 MANIFEST, LOCK, CONFIGURATION = "made.json", "made.lock", "config.yaml"
+#: Files and folders that manifests leave out: logs, notebooks and figures, which users draw again, and unfinished trainings.
+LEFT_OUT = ("logs", "notebooks", "figures", "checkpoints", "checkpoint.safetensors", "README.md", MANIFEST, LOCK)
 #: Hexadecimal digits of hashes other than a file's own.
 DIGITS = 16
 
@@ -63,7 +65,7 @@ def making(stage: str, configuration: object = None) -> Iterator[None]:
         yield
     finally:
         _MAKING.reset(token)
-    written = [path for path in current.outputs if path.exists() and root_of(path)]
+    written = [path for path in current.outputs if path.exists() and root_of(path) and not is_left_out(place_of(path))]
     for root in {root_of(path) for path in written}:
         _list(root, current, [path for path in written if root_of(path) == root])
 
@@ -121,6 +123,11 @@ def write_plan(root: Path, plan: Mapping[str, dict[str, str]], again: Iterable[s
         dropped = dict.fromkeys(again, True)
         for place in [place for place in manifest["made"] if planned_as(dropped, place)]:
             del manifest["made"][place]
+
+
+def is_left_out(place: str) -> bool:
+    """Return whether manifests leave out a file of a run."""
+    return any(part in LEFT_OUT or part.startswith(".") for part in PurePosixPath(place).parts)
 
 
 def planned_as(plan: Mapping[str, object], place: str) -> object | None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from replication.files.manifest import (
     CONFIGURATION,
-    LOCK,
     MANIFEST,
     PLACES,
     FormatError,
@@ -14,15 +13,13 @@ from replication.files.manifest import (
     changing,
     checksum,
     configuration_of,
+    is_left_out,
     place_of,
     planned_as,
     read_manifest,
     root_of,
     state_of,
 )
-
-#: Files of a run that no stage makes: logs, executed notebooks and their figures, checkpoints of unfinished trainings.
-NOT_LISTED = ("logs", "notebooks", "figures", "checkpoints", "checkpoint.safetensors", "README.md", MANIFEST, LOCK)
 
 
 def verify(root: Path, *, whole: bool = False, beside: Collection[str] = (), quick: bool = False) -> dict:
@@ -128,7 +125,7 @@ def prune(root: Path) -> list[Path]:
 def files_of(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder that stages make."""
     for path in sorted(folder.iterdir()):
-        if path.name not in NOT_LISTED and not path.name.startswith("."):
+        if not is_left_out(path.name):
             yield from files_of(path) if path.is_dir() else [path]
 
 
