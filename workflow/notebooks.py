@@ -310,5 +310,5 @@ def _retrofit(run: Config, results: Path) -> Iterator[Notebook]:
     tables = [files.rules, *_tuned(run, files)]
     yield figure("retrofit/01_recall", tables)
     yield figure("retrofit/02_drift", tables)
-    heads = [files.sparsified(recall) / "sparsified.json" for recall in run.retrofit.recalls]
+    heads = [files.sparsified(recall) / "sparsified.safetensors" for recall in run.retrofit.recalls]
     yield table("retrofit/03_heads", [*tables, *heads, files.learning])
