@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replication.files.manifest import add_output
-from replication.files.storage import replacing
+from replication.files.storage import is_full, replacing
 
 # torch and transformers are imported inside functions, because a process chooses its GPU before it imports torch.
 if TYPE_CHECKING:
@@ -157,6 +158,17 @@ def keep_whole_checkpoints(folder: Path, settings: dict[str, object]) -> None:
             shutil.rmtree(checkpoint)
 
 
+@contextmanager
+def room_for_checkpoints(folder: Path) -> Iterator[None]:
+    """Let errors of a full disk inside a block name the folder of the checkpoints, as libraries' own errors do not."""
+    try:
+        yield
+    except Exception as error:
+        if not is_full(error):
+            raise
+        raise OSError(errno.ENOSPC, "no room for a checkpoint; free some and run again", str(folder)) from error
+
+
 def train_to_the_end(trainer: Trainer) -> list[dict[str, float]]:
     """Train until the last step, from the last checkpoint if there is one, and return the training log.
 
@@ -168,7 +180,8 @@ def train_to_the_end(trainer: Trainer) -> list[dict[str, float]]:
     last = get_last_checkpoint(trainer.args.output_dir)
     state = json.loads(Path(last, "trainer_state.json").read_text()) if last else {"global_step": 0}
     if state["global_step"] < trainer.args.max_steps:
-        trainer.train(resume_from_checkpoint=last)
+        with room_for_checkpoints(Path(trainer.args.output_dir)):
+            trainer.train(resume_from_checkpoint=last)
         return trainer.state.log_history
     load_model(trainer.model, Path(state["best_model_checkpoint"] or last, "model.safetensors"))
     return state["log_history"]
@@ -180,6 +193,7 @@ def save_trained(model: PreTrainedModel, folder: Path) -> None:
 
     with replacing(folder / "model.safetensors") as temporary:
         save_model(model, str(temporary))
+        _sort_metadata(temporary)
     model.config.save_pretrained(folder)
     add_output(folder / "config.json")
 
@@ -196,6 +210,17 @@ def remove_checkpoints(folder: Path) -> None:
     checkpoints.
     """
     shutil.rmtree(folder / "checkpoints")
+
+
+def _sort_metadata(path: Path) -> None:
+    """Sort the metadata of a safetensors file in place: safetensors writes it in a random order."""
+    with open(path, "r+b") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        header["__metadata__"] = dict(sorted(header.get("__metadata__", {}).items()))
+        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+        file.seek(8)
+        file.write(text.ljust(length))
 
 
 def _is_whole(checkpoint: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import glob
 import hashlib
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
     from torch import Tensor
 
+#: The user's mask of file permissions, which can only be read by setting it.
+UMASK = os.umask(0o022)
+os.umask(UMASK)
+#: Errors of a full disk, an exhausted quota and a file that is too large.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL_TEXTS = ("PytorchStreamWriter failed writing", "iostream error", "unexpected pos", *map(os.strerror, FULL))
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
@@ -45,7 +53,10 @@ def replacing(path: str | Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o644)
+        # mkstemp hides the file from others, whatever the user's umask.
+        temporary.chmod(0o666 & ~UMASK)
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
         os.replace(temporary, path)
         add_output(path)
     except OSError as error:
@@ -53,9 +64,22 @@ def replacing(path: str | Path) -> Iterator[Path]:
         if error.filename is None and error.errno is not None:
             error.filename = str(path)
         raise
+    except RuntimeError as error:
+        if not is_full(error):
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
         os.close(handle)
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Return whether an error, or one that it follows, says that a disk has no room; PyTorch and safetensors have their own."""
+    while error is not None:
+        if getattr(error, "errno", None) in FULL or any(text in str(error) for text in FULL_TEXTS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _remove_unless_written(partial: Path) -> None:

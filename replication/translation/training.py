@@ -14,7 +14,15 @@ import torch
 
 from replication.files.notes import note
 from replication.files.storage import replacing
-from replication.training import COUNT, check_loss, is_first, keep_whole_checkpoints, matmul_precision, share
+from replication.training import (
+    COUNT,
+    check_loss,
+    is_first,
+    keep_whole_checkpoints,
+    matmul_precision,
+    room_for_checkpoints,
+    share,
+)
 from replication.translation.fairseq import commands
 from replication.translation.lengths import POSITIONS, left_out, lengths
 from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
@@ -117,7 +125,11 @@ def train(
     cpu_arguments = ["--cpu", "--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
     arguments += [] if torch.cuda.is_available() else cpu_arguments
     arguments += [] if initial is None else ["--finetune-from-model", str(first)]
-    with matmul_precision(precision), logged(log if is_first() else Path(os.devnull)):
+    with (
+        room_for_checkpoints(checkpoints),
+        matmul_precision(precision),
+        logged(log if is_first() else Path(os.devnull)),
+    ):
         try:
             # fairseq would take one more update after a checkpoint of the last one.
             if _updates(checkpoints / "checkpoint_last.pt") < training.get("max_update", math.inf):

@@ -15,6 +15,7 @@ from replication.corpora.folder import read_folder
 from replication.corpora.parallel import read_parallel
 from replication.files.storage import write_tensors
 from replication.masked_lm.model import load_model
+from replication.training import save_trained
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 50}
 WORDS = "héllo world\nmore words\n"
@@ -87,18 +88,69 @@ WRITE = {
     "table": "import pandas as pd; write_table(sys.argv[1] + '/t.csv', pd.DataFrame({'a': range(100000)}))",
     "parquet": "import numpy as np, pandas as pd; "
     "write_table(sys.argv[1] + '/t.parquet', pd.DataFrame({'a': np.random.default_rng(0).random(100000)}))",
+    "checkpoint": "import torch; from pathlib import Path; from replication.files.storage import replacing\n"
+    "            with replacing(Path(sys.argv[1], 't.pt')) as path: torch.save(torch.zeros(100000), path)",
     "tensors": "import torch; write_tensors(sys.argv[1] + '/t.safetensors', {'a': torch.zeros(100000)}, kind='test')",
 }
 
 
+TRAIN = """if True:
+    import sys, torch
+    from pathlib import Path
+    from replication.training import room_for_checkpoints
+    try:
+        with room_for_checkpoints(Path(sys.argv[1], "checkpoints")):
+            torch.save(torch.zeros(100000), sys.argv[1] + "/checkpoint.pt")
+    except OSError as error:
+        print(error)"""
+
+
+def limited():
+    """Limit the size of files, which stands for a full disk: the system says no in the same way, in the middle of writing."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+
+def test_no_room_for_a_checkpoint_names_the_checkpoints(tmp_path):
+    command = [sys.executable, "-c", TRAIN, str(tmp_path)]
+    done = subprocess.run(command, preexec_fn=limited, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "no room for a checkpoint; free some and run again" in done.stdout
+    assert f"{tmp_path}/checkpoints" in done.stdout
+
+
+def test_files_follow_the_umask_and_reach_the_disk(tmp_path):
+    code = """if True:
+        import os, sys
+        os.umask(0o027)
+        synced, fsync = [], os.fsync
+        os.fsync = lambda number: (synced.append(os.fstat(number).st_ino), fsync(number))
+        from replication.files.storage import write_json
+        write_json(sys.argv[1] + "/one.json", 1)
+        status = os.stat(sys.argv[1] + "/one.json")
+        print(oct(status.st_mode & 0o777), status.st_ino in synced)"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout == "0o640 True\n", done.stderr
+
+
+def test_a_model_is_saved_to_the_same_bytes(tmp_path):
+    """safetensors writes several entries of metadata in a random order."""
+    model = RobertaForMaskedLM(RobertaConfig(**SIZES))
+    written = set()
+    for number in range(6):
+        (tmp_path / str(number)).mkdir()
+        save_trained(model, tmp_path / str(number))
+        written.add((tmp_path / str(number) / "model.safetensors").read_bytes())
+    assert len(written) == 1
+    length = int.from_bytes(next(iter(written))[:8], "little")
+    metadata = json.loads(next(iter(written))[8 : 8 + length])["__metadata__"]
+    assert len(metadata) > 1
+    assert list(metadata) == sorted(metadata)
+    assert torch.equal(load_model(tmp_path / "0").lm_head.bias, model.lm_head.bias)
+
+
 @pytest.mark.parametrize("kind", WRITE)
 def test_no_room_for_a_file_is_said_with_its_name_and_nothing_is_left(tmp_path, kind):
-    """A limit on the size of files stands for a full disk: the system says no in the same way, in the middle of writing."""
-
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-
     code = f"""if True:
         import sys
         from replication.files.storage import write_table, write_tensors
@@ -108,7 +160,9 @@ def test_no_room_for_a_file_is_said_with_its_name_and_nothing_is_left(tmp_path, 
             print(error)
         else:
             print("no complaint")"""
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], preexec_fn=limit, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], preexec_fn=limited, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert f"{tmp_path}/t." in done.stdout
     assert "no complaint" not in done.stdout
