@@ -1,12 +1,14 @@
 """What a run says: a line a step, minutes left by time, and of a failure the end of its log."""
 
 import logging
+import os
 from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_logger_plugin_steps import LogHandler, expected
+from snakemake_logger_plugin_steps.home import use_writable_home
 
 from workflow.ending import ending
 
@@ -173,3 +175,14 @@ def test_where_nothing_is_to_be_done_the_report_is_named(handler, tmp_path, caps
     (tmp_path / "results/demo/report.html").touch()
     say(handler, text="Nothing to be done (all requested files are present and up to date).")
     assert capsys.readouterr().out.endswith("report     results/demo/report.html\n")
+
+
+def test_a_home_that_is_read_only_is_replaced_for_the_run(tmp_path, monkeypatch):
+    """Snakemake ended in a traceback."""
+    monkeypatch.setenv("HOME", "/proc/none")
+    monkeypatch.delenv("HF_HOME", raising=False)
+    use_writable_home(tmp_path / "home")
+    assert os.environ["HOME"] == str(tmp_path / "home")
+    assert os.environ["HF_HOME"] == "/proc/none/.cache/huggingface"
+    use_writable_home(tmp_path / "another")
+    assert os.environ["HOME"] == str(tmp_path / "home")
