@@ -11,6 +11,8 @@ from replication.schema import MISSING, Problem, Section
 from replication.schema import types as t
 
 Normalizer = Literal["softmax", "entmax15", "sparsemax", "entmax", "entmax_alpha", "topk"]
+#: Normalisers that the package entmax has.
+PACKAGED = ("entmax15", "sparsemax", "entmax_alpha")
 Form = Literal["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k", "Top-k OOW"]
 #: All forms, and two with another form in cross-attention.
 FormOfRun = Literal[Form, "Top-k self", "Top-k OOW cross"]
@@ -58,6 +60,11 @@ class _Training(Section):
     def problems(self) -> Iterator[Problem]:
         if self.lr_scheduler == "polynomial_decay" and self.total_num_update is None:
             yield ("total_num_update",), f"{MISSING}; lr_scheduler polynomial_decay needs it"
+        if self.lr_scheduler != "polynomial_decay" and self.total_num_update is not None:
+            what = f"must be left out unless lr_scheduler is polynomial_decay, got {self.total_num_update}"
+            yield ("total_num_update",), what
+        if self.keep_interval_updates is not None and self.save_interval_updates is None:
+            yield ("save_interval_updates",), f"{MISSING}; keep_interval_updates needs it"
 
 
 class SharedTraining(_Training):
@@ -94,10 +101,17 @@ class TranslatorTraining(_Training):
         if self.max_epoch is None and self.max_update is None:
             yield ("max_update",), f"{MISSING}; give max_update or max_epoch"
         for normalizer, key in (("entmax", "attention_alpha"), ("topk", "attention_k")):
-            if self.attention_normalizer == normalizer and getattr(self, key) is None:
+            value, is_chosen = getattr(self, key), self.attention_normalizer == normalizer
+            if is_chosen and value is None:
                 yield (key,), f"{MISSING}; attention_normalizer {normalizer} needs it"
-        if self.attention_normalizer != "topk" and self.attention_k is not None:
-            yield ("attention_k",), f"must be left out unless attention_normalizer is topk, got {self.attention_k}"
+            if not is_chosen and value is not None:
+                yield (key,), f"must be left out unless attention_normalizer is {normalizer}, got {value}"
+        if self.attention_implementation == "entmax" and self.attention_normalizer not in (*PACKAGED, None):
+            what = f"must be sparselib for attention_normalizer {self.attention_normalizer}, got 'entmax'"
+            yield ("attention_implementation",), what
+        for key in ("attention_budget", "attention_cross_form"):
+            if self.attention_form is None and getattr(self, key) is not None:
+                yield (key,), f"must be left out without attention_form, got {getattr(self, key)!r}"
         if self.attention_form is not None and self.attention_budget is None:
             yield ("attention_budget",), f"{MISSING}; attention_form {self.attention_form} needs it"
 

@@ -348,3 +348,24 @@ def test_a_batch_must_hold_a_token_and_the_end_mark():
 def test_paths_with_braces_are_refused():
     (found,) = problems(changed("retrofit/corpus", {"source": "folder", "path": "texts/{mine}"}))
     assert "must be a path without braces, which Snakemake takes for wildcards, got 'texts/{mine}'" in found
+
+
+IGNORED = {
+    "attention_alpha": ({"attention_normalizer": "entmax15", "attention_alpha": 1.3}, "unless attention_normalizer is entmax"),
+    "attention_k": ({"attention_normalizer": "entmax15", "attention_k": 8}, "unless attention_normalizer is topk"),
+    "attention_implementation": (
+        {"attention_normalizer": "topk", "attention_k": 8, "attention_implementation": "entmax"}, "must be sparselib",
+    ),
+    "attention_budget": ({"attention_budget": 8}, "must be left out without attention_form"),
+    "attention_cross_form": ({"attention_cross_form": "Full"}, "must be left out without attention_form"),
+    "total_num_update": ({"total_num_update": 9}, "must be left out unless lr_scheduler is polynomial_decay"),
+    "save_interval_updates": ({"keep_interval_updates": 2}, "missing key; keep_interval_updates needs it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", IGNORED)
+def test_keys_that_would_be_ignored_are_refused(key):
+    settings, message = IGNORED[key]
+    (found,) = problems(changed("translation/training", TRAINING | settings))
+    assert found.startswith(f"translation.training.{key}: ")
+    assert message in found
