@@ -1,4 +1,5 @@
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -7,7 +8,6 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
 
-import replication
 from replication.config import ConfigurationError
 
 # Snakemake executes this file in its own namespace, where `parse` is the function that reads the rules.
@@ -33,14 +33,20 @@ try:
 except ConfigurationError as error:
     raise WorkflowError("Invalid configuration:", *error.problems) from None
 
-# A copied checkout's environment would run the original's code.
-if not Path(replication.__file__).samefile(
-    Path(workflow.basedir, "replication", "__init__.py")
-):
-    raise WorkflowError(
-        f"replication is imported from {Path(replication.__file__).parent}, but this checkout is {workflow.basedir}: "
-        "run `make env` here, and activate its environment"
+# The environment of a copied checkout runs the original's code in jobs, whatever this process imports.
+if workflow.is_main_process:
+    IMPORTED = Path(
+        subprocess.check_output(
+            [sys.executable, "-c", "import replication; print(replication.__file__)"],
+            cwd="/",
+            text=True,
+        ).strip()
     )
+    if not IMPORTED.samefile(Path(workflow.basedir, "replication", "__init__.py")):
+        sys.exit(
+            f"error: jobs would run the code of {IMPORTED.parents[1]}, but this checkout is {workflow.basedir}: run `make env` "
+            "here, and activate its environment"
+        )
 if "SNAKEMAKE_PROFILE" in os.environ:
     logger.warning(
         f"SNAKEMAKE_PROFILE={os.environ['SNAKEMAKE_PROFILE']} adds its settings to this run; unset it to run as documented."

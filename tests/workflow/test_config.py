@@ -1,12 +1,14 @@
 """Snakemake refuses a configuration that cannot work before any job, and mixes nothing of the demo into another one."""
 
 import copy
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from tiny_run import checkout
 
 from replication.files.paths import ROOT
 
@@ -67,3 +69,32 @@ def test_a_profile_named_on_the_command_line_is_alone(tmp_path, left_out):
     assert "results/demo" not in done.stdout
     for task, job in JOBS.items():
         assert (f"{job} " in done.stdout) == (task not in left_out)
+
+
+def test_a_copied_checkout_does_not_run_the_originals_code(tmp_path):
+    """Its environment was copied too, and installs the original."""
+    folder = checkout(tmp_path / "copy", copied=("replication",))
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--configfile", "tiny.yaml"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert (
+        f"error: jobs would run the code of {ROOT}, but this checkout is {folder}: run `make env` here" in done.stderr
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_settings_of_another_profile_of_snakemake_are_named(tmp_path):
+    folder = checkout(tmp_path / "checkout")
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "results/tiny/factorised/reach.csv",
+        "--dry-run",
+        "--configfile",
+        "tiny.yaml",
+    ]
+    environment = os.environ | {"SNAKEMAKE_PROFILE": "profiles/gpu"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "SNAKEMAKE_PROFILE=profiles/gpu adds its settings to this run; unset it" in done.stdout + done.stderr
