@@ -1,5 +1,3 @@
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,6 +13,7 @@ from replication.config import parse as parse_profile
 from replication.files.manifest import options_hash, write_plan
 from replication.stages.ledger import write_configuration
 from workflow.ending import ending
+from workflow.environment import check_code, name_foreign_settings
 from workflow.listing import listing
 from workflow.lock import JOB_PREFIX, hold_profile, remove_stale_locks
 from workflow.plan import foreign, places, planned, untouchable
@@ -33,24 +32,9 @@ try:
 except ConfigurationError as error:
     raise WorkflowError("Invalid configuration:", *error.problems) from None
 
-# The environment of a copied checkout runs the original's code in jobs, whatever this process imports.
 if workflow.is_main_process:
-    IMPORTED = Path(
-        subprocess.check_output(
-            [sys.executable, "-c", "import replication; print(replication.__file__)"],
-            cwd="/",
-            text=True,
-        ).strip()
-    )
-    if not IMPORTED.samefile(Path(workflow.basedir, "replication", "__init__.py")):
-        sys.exit(
-            f"error: jobs would run the code of {IMPORTED.parents[1]}, but this checkout is {workflow.basedir}: run `make env` "
-            "here, and activate its environment"
-        )
-if "SNAKEMAKE_PROFILE" in os.environ:
-    logger.warning(
-        f"SNAKEMAKE_PROFILE={os.environ['SNAKEMAKE_PROFILE']} adds its settings to this run; unset it to run as documented."
-    )
+    check_code(Path(workflow.basedir))
+    name_foreign_settings()
 
 # The logger plugin estimates the time left from the last run of the same profile.
 logger.info(f"Profile {RUN.profile}", extra={"profile": RUN.profile})

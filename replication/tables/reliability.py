@@ -18,6 +18,10 @@ MALFORMED = (
     "tests/workflow/test_config.py",
     "tests/replication/test_stages.py",
     "tests/replication/test_harsh_circumstances.py",
+    "tests/replication/archives/test_crafted.py",
+    "tests/replication/corpora/test_folder.py",
+    "tests/replication/corpora/test_hub.py",
+    "tests/replication/corpora/test_parallel.py",
 )
 #: Pattern in the source of tests that expect an error.
 ERROR = r"raises|assert_one_line|problem|(exit_code|returncode) == 1"

@@ -39,6 +39,7 @@ from replication.trained import (
     trained_models,
 )
 from workflow.closure import closure, function_hash, notebook_closure
+from workflow.environment import use_own_kernels
 from workflow.notebooks import measured, notebooks
 from workflow.resources import resources_of
 

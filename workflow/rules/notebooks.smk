@@ -1,10 +1,6 @@
 """Tables and figures: one notebook each, executed by papermill on the measurements of the other stages."""
 
-import os
-
-# A user's or another environment's kernel of the same name must not run the notebooks.
-os.environ.pop("JUPYTER_PATH", None)
-os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+use_own_kernels()
 
 
 wildcard_constraints:

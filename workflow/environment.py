@@ -1,0 +1,41 @@
+"""Checks of the environment that a run starts in, and settings of it that its jobs must not inherit."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from snakemake.logging import logger
+
+#: Variable that adds a profile of Snakemake's to every run.
+PROFILE = "SNAKEMAKE_PROFILE"
+
+
+def check_code(folder: Path) -> None:
+    """Exit with an error if jobs would run another checkout's code, as they do in the environment of a copied checkout.
+
+    Parameters
+    ----------
+    folder : Path
+        Root of this checkout.
+    """
+    # This process finds the code beside the Snakefile, but jobs find what is installed.
+    code = "import replication; print(replication.__file__)"
+    imported = Path(subprocess.check_output([sys.executable, "-c", code], cwd="/", text=True).strip())
+    if not imported.samefile(folder / "replication" / "__init__.py"):
+        sys.exit(
+            f"error: jobs would run the code of {imported.parents[1]}, but this checkout is {folder}: run `make env` here, and "
+            "activate its environment"
+        )
+
+
+def name_foreign_settings() -> None:
+    """Warn if the environment adds a profile of Snakemake's to this run."""
+    if profile := os.environ.get(PROFILE):
+        logger.warning(f"{PROFILE}={profile} adds its settings to this run; unset it to run as documented.")
+
+
+def use_own_kernels() -> None:
+    """Let notebooks run in this environment, and not in a user's or another environment's kernel of the same name."""
+    os.environ.pop("JUPYTER_PATH", None)
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
