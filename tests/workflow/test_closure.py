@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -31,6 +32,7 @@ IMPORTED_BY_THE_CONFIGURATION = {
         "files/manifest",
         "files/packages",
         "files/paths",
+        "files/texts",
         "files/verification",
         "methods",
     )
@@ -41,9 +43,14 @@ READ_NOTEBOOKS = ("00_patterns", "sparsefinder/fig05_coreference")
 
 def output_of(script: str, *arguments: str, folder: Path = ROOT) -> str:
     command = [sys.executable, str(folder / "tests/workflow" / script), *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=importing(folder))
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def importing(folder: Path) -> dict[str, str]:
+    """Return an environment in which jobs import the code of a folder, as if it were installed."""
+    return os.environ | {"PYTHONPATH": str(folder)}
 
 
 def imports_of_stage(name: str) -> str:
@@ -178,7 +185,7 @@ def finished(tmp_path_factory) -> Path:
             (at / path).parent.mkdir(parents=True, exist_ok=True)
             (at / path).mkdir() if path in job["folders"] else (at / path).touch()
     touch = [sys.executable, "-m", "snakemake", "--touch", "--forceall", "--cores", "1", "--quiet", "all"]
-    subprocess.run(touch, cwd=at, capture_output=True, check=True)
+    subprocess.run(touch, cwd=at, capture_output=True, check=True, env=importing(at))
     return at
 
 
