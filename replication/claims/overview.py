@@ -8,8 +8,8 @@ import pandas as pd
 from replication.claims.finding import UNTESTED
 from replication.claims.runs import known
 
-#: Coloured sign of each verdict; it is always printed next to the word.
-SIGNS = {"holds": "🟢", "fails": "🔴", "undecided": "🟡", "not comparable": "⚪", UNTESTED: ""}
+#: Sign of each verdict, from characters that text fonts have; it is always printed next to the word.
+SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?", "not comparable": "–", UNTESTED: ""}
 #: The papers' most prominent claims.
 MAIN = (
     "mlm-recall-distance-first",
@@ -130,7 +130,8 @@ def bar(place: tuple[float, float, float] | None) -> str:
 def markdown(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], shown: str) -> str:
     """Return a Markdown table per paper.
 
-    The run ``shown`` is given in full, the others by verdict and effect. Claims link to their notebooks.
+    The run ``shown`` is given in full. The others share a cell per claim, by verdict and effect, so that the claim stays beside
+    them. Claims link to their notebooks.
     """
     table = overview(claims, runs[shown])
     cells = pd.DataFrame(
@@ -148,13 +149,18 @@ def markdown(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], shown: str) ->
             "premise not met": table["premise"],
         }
     )
-    for name, run in runs.items():
-        if name != shown:
-            cells[name] = [brief(row) for row in known(claims, run).itertuples()]
+    others = {name: map(brief, known(claims, run).itertuples()) for name, run in runs.items() if name != shown}
+    named = ([f"{name}: {text}" for text in texts] for name, texts in others.items())
+    cells["other runs"] = ["<br>".join(filter(_judged, texts)) for texts in zip(*named, strict=True)] if others else ""
     papers = claims["paper"].to_numpy()
     parts = [f"## {paper}\n\n" + cells[papers == paper].to_markdown(index=False, disable_numparse=True)
              for paper in dict.fromkeys(papers)]  # fmt: skip
     return "\n\n".join(parts)
+
+
+def _judged(text: str) -> bool:
+    """Return whether a run's text has a verdict after the name."""
+    return not text.endswith(": ")
 
 
 def demonstrates(row: object) -> bool:

@@ -91,3 +91,10 @@ def test_the_index_has_every_notebook_as_it_is():
     check = [sys.executable, str(ROOT / "workflow/scripts/index.py"), "--check"]
     done = subprocess.run(check, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_index_has_the_metadata_of_an_executed_notebook():
+    """Else JupyterLab adds what the kernel says of itself, and shows the index as modified."""
+    index, executed = (json.loads(path.read_text())["metadata"] for path in (INDEX, PATHS[1]))
+    assert index == {name: executed[name] for name in ("kernelspec", "language_info")}
+    assert index["language_info"]["version"]

@@ -55,12 +55,14 @@ def index() -> str:
         table = "\n".join([f"| {WIDE} | | |", "|---|---|---|", *rows])
         cells.append(_cell(f"## {title}\n\n{table}", pictures))
     cells.append(_cell(f"{RUNS_HEAD}\n\n{runs_table()}"))
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    # JupyterLab writes what the kernel says of itself into a notebook. With the metadata of an executed notebook nothing changes, so
+    # that the index is not opened as modified.
+    executed = json.loads((FOLDER / "claims.ipynb").read_text(encoding="utf-8"))["metadata"]
     for number, cell in enumerate(cells):
         cell["id"] = f"part{number}"
     notebook = {
         "cells": cells,
-        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "metadata": {name: executed[name] for name in ("kernelspec", "language_info")},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
