@@ -55,8 +55,8 @@ def index() -> str:
         table = "\n".join([f"| {WIDE} | | |", "|---|---|---|", *rows])
         cells.append(_cell(f"## {title}\n\n{table}", pictures))
     cells.append(_cell(f"{RUNS_HEAD}\n\n{runs_table()}"))
-    # JupyterLab writes what the kernel says of itself into a notebook. With the metadata of an executed notebook nothing changes, so
-    # that the index is not opened as modified.
+    # JupyterLab writes the kernel's description into a notebook. With the metadata of an executed notebook nothing changes, so
+    # the index is not opened as modified.
     executed = json.loads((FOLDER / "claims.ipynb").read_text(encoding="utf-8"))["metadata"]
     for number, cell in enumerate(cells):
         cell["id"] = f"part{number}"
