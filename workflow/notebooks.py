@@ -182,8 +182,8 @@ def _translation(run: Config, results: Path) -> Iterator[Notebook]:
         ("fig08_heads", "fig08_heads", "en-de", {}),
         ("fig09_heads", "fig08_heads", "en-fr", {}),
         ("fig03_maps", "fig03_maps", "en-fr", {"first": 0, "count": 2}),
-        ("fig11_maps", "fig03_maps", "en-de", {"first": 0, "count": 4}),
-        ("fig12_maps", "fig03_maps", "en-fr", {"first": 2, "count": 4}),
+        ("fig11_maps", "fig03_maps", "en-de", {"first": 0, "count": 4, "length": 16}),
+        ("fig12_maps", "fig03_maps", "en-fr", {"first": 2, "count": 4, "length": 16}),
     ):
         # The maps show k-means.
         if place in places and (template != "fig03_maps" or has_kmeans):

@@ -1,5 +1,6 @@
 """Scores by sparsity, number of blocks and training progress, with a labelled curve per method."""
 
+import math
 from collections.abc import Iterable
 
 import matplotlib.pyplot as plt
@@ -42,6 +43,8 @@ def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float,
         )
         if lowest is not None and len(below := best.sparsity[best[score] < lowest]):
             axes.plot(below, [lowest] * len(below), "v", color=method.color, markersize=3, clip_on=False)
+    if lowest is not None:
+        axes.plot([], [], "v", color="0.4", markersize=3, label="below the panel")
     # The label has no number, because several panels may share one legend.
     axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.8, label="gold sparsity")
     axes.set(xlabel="sparsity", xlim=(-0.02, 1.02))
@@ -49,7 +52,35 @@ def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float,
         axes.set_ylim(bottom=lowest)
 
 
-def against_blocks(axes: Axes, points: pd.DataFrame, measure: str, full: float, x: str = "count") -> None:
+def near_gold(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float, lowest_sparsity: float = 0.9) -> None:
+    """Draw an inset of :func:`tradeoff` for the sparsities near the gold graph's, where its curves lie close together."""
+    inset = axes.inset_axes((0.1, 0.12, 0.48, 0.36))
+    tradeoff(inset, points, score, gold_sparsity)
+    shown = points[points["sparsity"] >= lowest_sparsity]
+    inset.set(xlim=(lowest_sparsity, 1.0), xlabel="", ylim=(shown[score].min() - 0.02, shown[score].max() + 0.02))
+    inset.set_xticks([lowest_sparsity, (1 + lowest_sparsity) / 2, 1.0])
+    inset.tick_params(labelsize=6)
+    inset.set_title(f"sparsity from {lowest_sparsity}", fontsize=6.5)
+
+
+def score_floor(points: pd.DataFrame, measure: str, full: float) -> float | None:
+    """Return where to cut panels of a score, if the methods under softmax are so low that they flatten the others.
+
+    Returns
+    -------
+    float or None
+        A little below the lowest entmax score; None if all scores fit.
+    """
+    seeds = points.groupby(["method", "count", "alpha", "block_size"])[measure].mean().reset_index()
+    entmax = seeds[seeds["alpha"] != 1][measure]
+    height = max(entmax.max(), full) - entmax.min()
+    floor = entmax.min() - 0.12 * height
+    return floor if seeds[measure].min() < entmax.min() - 0.5 * height else None
+
+
+def against_blocks(
+    axes: Axes, points: pd.DataFrame, measure: str, full: float, x: str = "count", floor: float | None = None
+) -> None:
     """Draw a measure by number of blocks, a curve per method with a point per K (Figs. 7, 13).
 
     Parameters
@@ -65,6 +96,8 @@ def against_blocks(axes: Axes, points: pd.DataFrame, measure: str, full: float, 
         The full model's value, drawn as a dotted line.
     x : str
         ``count`` for K, or ``attended`` for the number of all visited blocks.
+    floor : float, optional
+        Lower end of the panel. Points below it are drawn there as triangles with their value.
     """
     keys = ["method", "count"]
     seeds = points.groupby([*keys, "seed"])[measure].mean()
@@ -74,7 +107,16 @@ def against_blocks(axes: Axes, points: pd.DataFrame, measure: str, full: float, 
         if name in curves.index:
             curve = curves.loc[name]
             axes.errorbar(abscissae[name], curve["mean"], curve["std"], capsize=2, label=method.label, **method.style)
+            for place, value in curve["mean"][curve["mean"] < (-math.inf if floor is None else floor)].items():
+                axes.plot(abscissae[name][place], floor, "v", color=method.color, markersize=4, clip_on=False, zorder=4)
+                axes.annotate(
+                    f"{value:.0f}", (abscissae[name][place], floor), xytext=(0, 5), textcoords="offset points",
+                    ha="center", fontsize=6, color=method.color,
+                )  # fmt: skip
     axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
+    if floor is not None:
+        # Only the lower limit is fixed, so that panels sharing the axis can still extend it.
+        axes.set_ylim(bottom=floor, auto=None)
     if x == "count":
         block_axis(axes, points["count"])
     else:
@@ -111,7 +153,7 @@ def spans_in_training(logs: pd.DataFrame) -> Figure:
             color, marker, line = styles[model]
             name = CHARACTER_MODELS[model] if seed == logs["seed"].min() else None
             axes.plot(log["valid_bits"], log["mean_span"], line, color=color, marker=marker, markersize=4, label=name)
-        axes.set(title=corpus, xlabel="validation bits per character", ylabel="mean span, characters")
+        axes.set(title=corpus, xlabel="validation bits per character (right is better)", ylabel="mean span, characters")
         axes.set_ylim(0, 1.05 * logs["mean_span"].max())
         axes.invert_xaxis()
     legend_below(figure, *grid[0], columns=1 if len(corpora) == 1 else 3)

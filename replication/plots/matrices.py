@@ -73,16 +73,16 @@ def predicted_maps(panels: Mapping[str, Sequence[np.ndarray]], words: Sequence[s
     return figure
 
 
-def graph_key(figure: Figure, graph: bool = True, weights: bool = True, columns: int = 4) -> None:
+def graph_key(figure: Figure, position: bool = True, weights: bool = True, columns: int = 4) -> None:
     """Draw the legend of :func:`draw_graph` and :func:`draw_weights` below the figure."""
     of_graph = [
         Patch(color=LEARNED, label="predicted, learned"),
-        Patch(color=POSITION, label="predicted, by position"),
+        *([Patch(color=POSITION, label="predicted, by position")] if position else []),
         Line2D([], [], linestyle="", marker="*", color="black", label="gold edge"),
     ]
     mark = {"linestyle": "", "marker": "s", "markerfacecolor": "none", "markeredgecolor": _GOLD}
     of_weights = [Line2D([], [], label="gold edge, over its weight", **mark)]
-    handles = [*(of_graph if graph else []), *(of_weights if weights else [])]
+    handles = [*of_graph, *(of_weights if weights else [])]
     figure.legend(handles=handles, loc="outside lower center", ncol=columns)
 
 

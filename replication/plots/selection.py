@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from replication.plots.cells import as_matrix, fill_cells, frame_row, name_cells, shade_cells
 from replication.plots.style import BLUE, TEXT, VERMILLION
@@ -108,7 +109,8 @@ def draw_threshold(axes: Axes, scores: np.ndarray, count: int, title: str) -> No
 def form_grid(scores: np.ndarray, kept: Mapping[str, Mapping[str, np.ndarray]], columns: int = 3) -> Figure:
     """Draw the matrices of attention forms in groups, with kept pairs shaded by their score.
 
-    Pairs that no form of a group keeps are grey. Titles give the mean number of keys per row.
+    Pairs that no form of a group keeps are grey. Titles give the number of keys in the median
+    row, because a few rows of some forms attend to everything. A line separates the groups.
 
     Parameters
     ----------
@@ -131,7 +133,10 @@ def form_grid(scores: np.ndarray, kept: Mapping[str, Mapping[str, np.ndarray]], 
             as_matrix(axes, *mask.shape)
             fill_cells(axes, never, "0.9")
             shade = shade_cells(axes, np.where(mask, scores, np.nan), _SCORES, (scores.min(), scores.max()))
-            axes.set_title(f"{name}\n{mask.sum(-1).mean():.1f} keys per row", fontsize=6.5)
+            axes.set_title(f"{name}\nmedian row: {np.median(mask.sum(-1)):g} keys", fontsize=6.5)
         bar = part.colorbar(shade, ax=grid, orientation="horizontal", shrink=0.5, aspect=25)
         bar.set_label("score")
+    for part in range(1, len(kept)):
+        place = part / len(kept)
+        figure.add_artist(Line2D([place, place], [0.02, 0.98], color="0.6", linewidth=0.8))
     return figure

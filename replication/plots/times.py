@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from replication.methods import BLOCK_METHODS
-from replication.plots.curves import against_blocks, block_axis
+from replication.plots.curves import against_blocks, block_axis, score_floor
 from replication.plots.style import BROWN, TEXT, VERMILLION, YELLOW, legend_below, powers_of_ten
 from replication.timing.repeats import block_seconds, is_disturbed, measurable, summary
 
@@ -54,7 +54,7 @@ def scaling(table: pd.DataFrame, break_evens: pd.DataFrame) -> Figure:
             style = {"markersize": 3.5, "fillstyle": "none" if predicted else "full"}
             grid[2].plot(curve.n, curve.density, line, color=color or "0.5", **style)
     lengths = sorted(table.n.unique())
-    for axes, title in zip(grid, ("seconds", "peak memory, MiB", "visited share that breaks even"), strict=True):
+    for axes, title in zip(grid, ("time", "peak memory", "break-even density"), strict=True):
         axes.set_xscale("log")
         axes.set_xticks(lengths, [str(n) if n < 1024 else f"{n / 1024:g}k" for n in lengths])
         axes.minorticks_off()
@@ -62,6 +62,10 @@ def scaling(table: pd.DataFrame, break_evens: pd.DataFrame) -> Figure:
     for axes in grid[:2]:
         axes.set_yscale("log")
         powers_of_ten(axes.yaxis)
+    for axes, label in zip(grid, ("seconds", "MiB", "share of blocks visited"), strict=True):
+        axes.set_ylabel(label)
+    hollow = "hollow: noisy timing (left), with prediction (right)"
+    grid[0].plot([], [], "o", color="0.4", markersize=3.5, markerfacecolor="white", label=hollow)
     grid[2].set(ylim=(0, 1.05), xlim=grid[0].get_xlim())
     grid[2].yaxis.set_major_formatter(PercentFormatter(1.0))
     legend_below(figure, grid[0], columns=2)
@@ -112,6 +116,7 @@ def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Fi
     scores = {"negative perplexity": points}
     if points["alpha"].nunique() > 1:
         scores["negative perplexity, entmax"] = points[points["alpha"] == 1.5]
+    floor = score_floor(points, "score", full)
     sizes, rows = sorted(points["block_size"].unique()), 1 + len(scores)
     figure, grid = plt.subplots(
         rows, len(sizes), figsize=(TEXT, 1.75 * rows + 0.5), sharex="col", sharey="row", squeeze=False
@@ -119,7 +124,8 @@ def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Fi
     for column, size in zip(grid.T, sizes, strict=True):
         times_against_blocks(column[0], timed[timed["block_size"] == size])
         for axes, table in zip(column[1:], scores.values(), strict=True):
-            against_blocks(axes, table[table["block_size"] == size], "score", full)
+            lowest = floor if table is points else None
+            against_blocks(axes, table[table["block_size"] == size], "score", full, floor=lowest)
         column[0].set_title(f"blocks of {size}")
     for axes in grid[:-1].flat:
         axes.set_xlabel("")

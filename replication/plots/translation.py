@@ -6,10 +6,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from replication.plots.cells import as_matrix, name_cells, shade_cells
 from replication.plots.style import BLUE, PAGE, TEXT, VERMILLION
+
+# Starts at a visible tone, so that small weights differ from those that are exactly zero, which stay white.
+_WEIGHTS = LinearSegmentedColormap.from_list("weights", plt.get_cmap("Blues")(np.linspace(0.15, 1, 256)))
 
 
 def bleu_against_budget(axes: Axes, forms: pd.DataFrame, form: str = "Top-k") -> None:
@@ -29,10 +33,10 @@ def bleu_against_budget(axes: Axes, forms: pd.DataFrame, form: str = "Top-k") ->
     label = f"Full, mean and range of {len(full)} seeds" if len(full) > 1 else "Full"
     axes.axhline(full.mean(), color=BLUE, linestyle="--", label=label)
     axes.scatter(points["budget"], points["bleu"], color=VERMILLION, s=12, alpha=0.6, linewidths=0)
-    means = points.groupby("budget")["bleu"].mean()
+    means, spread = (points.groupby("budget")["bleu"].agg(how) for how in ("mean", "std"))
     seeds = points["seed"].nunique()
-    label = f"{form}, mean where there are several" if seeds > 1 else form
-    axes.plot(means.index, means, "o-", color=VERMILLION, label=label)
+    label = f"{form}, mean and s.d. over seeds" if seeds > 1 else form
+    axes.errorbar(means.index, means, spread.fillna(0.0), fmt="o-", color=VERMILLION, capsize=2, label=label)
     axes.set_xscale("log", base=2)
     axes.set_xticks(means.index, [f"{budget:.0f}" for budget in means.index])
     axes.minorticks_off()
@@ -60,10 +64,12 @@ def cross_attention_maps(
     for (row, column), weights in maps.items():
         axes = grid[rows.index(row), columns.index(column)]
         as_matrix(axes, *weights.shape)
-        shades = shade_cells(axes, np.where(weights > 0, weights, np.nan), "Blues", (0, 1))
+        shades = shade_cells(axes, np.where(weights > 0, weights, np.nan), _WEIGHTS, (0, 1))
         axes.set_title(f"{column}: {row}")
         name_cells(axes, source, target, size=6.5)
     figure.supxlabel("source")
     figure.supylabel("target")
-    figure.colorbar(shades, ax=grid, shrink=0.6, aspect=30, label="attention weight, mean over heads")
+    figure.colorbar(
+        shades, ax=grid, shrink=0.6, aspect=30, label="attention weight, mean over heads (white: exactly 0)"
+    )
     return figure

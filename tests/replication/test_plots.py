@@ -138,8 +138,8 @@ def test_titles_of_forms_say_how_many_keys_a_row_keeps():
     kept = {"encoder": {"Full": full, "Self": diagonal}, "decoder": {"Full": np.tril(full), "Self": diagonal}}
     figure = plots.form_grid(np.arange(16.0).reshape(4, 4), kept)
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
-    assert titles == [f"{name}\n{mean} keys per row" for name, mean in
-                      [("Full", 4.0), ("Self", 1.0), ("Full", 2.5), ("Self", 1.0)]]  # fmt: skip
+    assert titles == [f"{name}\nmedian row: {median} keys" for name, median in
+                      [("Full", 4), ("Self", 1), ("Full", 2.5), ("Self", 1)]]  # fmt: skip
 
 
 def test_a_picture_is_paled_region_by_region_and_white_where_nothing_attends():
@@ -160,3 +160,21 @@ def _painted(axes) -> dict[str, float]:
         sides = corners.max(axis=1) - corners.min(axis=1)
         found[to_hex(patch.get_facecolor())] = float(sides.prod(axis=1).sum())
     return found
+
+
+def blocks(softmax: float) -> pd.DataFrame:
+    rows = [("sparsefinder-v1", 1.5, -30.0), ("bigbird", 1.5, -32.0), ("bigbird-softmax", 1.0, softmax)]
+    table = pd.DataFrame(rows, columns=["method", "alpha", "score"])
+    return pd.concat([table.assign(count=count, seed=0, block_size=4) for count in (2, 8)], ignore_index=True)
+
+
+def test_a_method_that_would_flatten_the_others_is_cut_off_and_marked():
+    assert plots.score_floor(blocks(-32.5), "score", -29.0) is None
+    floor = plots.score_floor(blocks(-90.0), "score", -29.0)
+    assert -33 < floor < -32
+    figure, axes = plt.subplots()
+    plots.against_blocks(axes, blocks(-90.0), "score", -29.0, floor=floor)
+    assert axes.get_ylim()[0] == floor
+    assert axes.get_ylim()[1] > -29.0  # the upper limit still follows the data
+    assert [text.get_text() for text in axes.texts] == ["-90", "-90"]
+    plt.close(figure)
