@@ -110,6 +110,8 @@ def listed_files(folder: Path, pattern: str) -> list[Path]:
 
 def prune(root: Path) -> list[Path]:
     """Delete the files of a run that its current configuration does not have, and return their paths."""
+    if not root.is_dir():
+        raise FileNotFoundError(f"{root}: no such folder")
     with changing(root) as manifest:
         listed, plan = manifest["made"], manifest["plan"]
         deleted = []
@@ -124,7 +126,7 @@ def prune(root: Path) -> list[Path]:
 
 def files_of(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder that stages make."""
-    for path in sorted(folder.iterdir()):
+    for path in sorted(Path(folder).iterdir()):
         if not is_left_out(path.name):
             yield from files_of(path) if path.is_dir() else [path]
 

@@ -279,6 +279,7 @@ WITHOUT_CONFIGURATION = {
     "archive": ((), {"results": "r", "file": "nowhere", "output": "out"}),
     "replay": (("nowhere",), {"output": "out"}),
     "prune": (("nowhere",), {}),
+    "keep": (("nowhere",), {}),
     "compare-weights": (("r",), {"checkpoints": "nowhere"}),
 }
 #: These make texts, or need none; texts that are missing are refused with the configuration.
