@@ -96,7 +96,17 @@ def touch(archived: Path, **changed: object) -> subprocess.CompletedProcess:
     shutil.copytree(archived / "ran", archived / "results")
     settings = yaml.safe_load((archived / f"{PROFILE}.yaml").read_text()) | changed
     (archived / "changed.yaml").write_text(yaml.safe_dump(settings))
-    return call(archived, "snakemake", "--touch", "--forceall", "--cores", "1", "--configfile", "changed.yaml")
+    return call(
+        archived,
+        "snakemake",
+        f"results/{PROFILE}/claims.csv",
+        "--touch",
+        "--forceall",
+        "--cores",
+        "1",
+        "--configfile",
+        "changed.yaml",
+    )
 
 
 def test_touch_does_not_mark_results_of_another_configuration_as_current(archived):
