@@ -1,24 +1,22 @@
 """Corpora of text: from packages, folders or the Hugging Face hub, or written by the embedded grammar."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypeAliasType
 
 from replication.books import BIBLE, BOOKS, FOLDER, VERSIONS, books_of, package_of
-from replication.files.packages import installed_taggers, package_file, taggers
-from replication.files.texts import ALIASES, aligned_file, renaming, symbol_file, text_files
+from replication.config.folders import lacking_aligned, lacking_symbols, lacking_texts, of_folder, untagged
+from replication.files.packages import package_file
 from replication.schema import MISSING, Problem, Section, checked, problem
 from replication.schema import types as t
 
 #: Languages that the embedded grammar writes.
 WRITTEN = ("en", "de", "fr")
 A_SEED = Field(description="Seed of the grammar.")
-ENGLISH = "en"
 Language = t.matching("[a-z]{2,3}", "a language code such as en")
 LANGUAGE = Field(
     None,
@@ -201,34 +199,6 @@ class Digits(Section):
     seed: t.Seed = Field(description="Seed of the split.")
 
 
-def _untagged(corpus: TextCorpus, split: str) -> Iterator[Problem]:
-    """Yield a problem if a split has no parts of speech, and no tagger of its language is installed."""
-    language = getattr(corpus, "language", None) or ENGLISH
-    if language == ENGLISH or installed_taggers(language):
-        return
-    if isinstance(corpus, FolderText) and any(
-        ".conllu" in path.suffixes for path in sorted(Path(corpus.path).glob(f"{split}*"))
-    ):
-        return
-    (model,) = taggers(language)
-    remedy = f"run: python -m spacy download {model}, or give CoNLL-U with parts of speech"
-    yield ("language",), f"must have an installed tagger for text without parts of speech, got {language!r}; {remedy}"
-
-
-def _existing(path: str) -> Iterator[Problem]:
-    if not Path(path).exists():
-        yield (), f"must be an existing file or folder, got {path!r}"
-    if not Path(path).is_dir():
-        return
-    try:
-        for split in ("train", "valid"):
-            if symbol_file(path, split) is None:
-                yield (), f"must be a folder with a file {split}.txt or {split}.txt.gz, got {path!r}"
-        symbol_file(path, "test")
-    except ValueError as error:
-        yield (), f"must have each text once: {error}"
-
-
 class TextCharacters(Section):
     """Bytes of one file such as enwik8 (90 % training, 5 % validation, 5 % test), or of a folder with a file per split.
 
@@ -237,7 +207,7 @@ class TextCharacters(Section):
     """
 
     source: Literal["text"]
-    path: Annotated[t.Location, checked(_existing, files=True)] = Field(description="Path of the file or folder.")
+    path: Annotated[t.Location, checked(lacking_symbols, files=True)] = Field(description="Path of the file or folder.")
 
 
 CharacterCorpus = TypeAliasType(
@@ -254,9 +224,9 @@ def text_corpus(*splits: str, tagged: str = "") -> type[TextCorpus]:
 
     def files(corpus: TextCorpus) -> Iterator[Problem]:
         if isinstance(corpus, FolderText):
-            yield from _of_folder(corpus.path, lambda: _lacking_texts(corpus.path, splits))
+            yield from of_folder(corpus.path, lambda: lacking_texts(corpus.path, splits))
         if tagged:
-            yield from _untagged(corpus, tagged)
+            yield from untagged(corpus, tagged)
 
     return Annotated[TextCorpus, checked(files, files=True)]
 
@@ -290,42 +260,8 @@ def parallel_corpora(*splits: str) -> type[dict[str, ParallelCorpus]]:
                         yield (pair, "source"), f"must have its package: {error}"
             if isinstance(corpus, FolderPairs):
                 languages = pair.split("-")
-                lacking = partial(_lacking_aligned, languages, corpus, splits)
-                for path, what in _of_folder(corpus.path, lacking):
+                lacking = partial(lacking_aligned, languages, corpus, splits)
+                for path, what in of_folder(corpus.path, lacking):
                     yield (pair, *path), what
 
     return Annotated[Pairs, checked(problems), checked(files, files=True)]
-
-
-def aligned_names(languages: Sequence[str], corpus: FolderPairs, splits: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the names that each file of a folder may have, without ``.gz``."""
-    needed = [(split, ending) for split in splits for ending in (*languages, *t.values_of(corpus.documents))]
-    if corpus.keys is not None:
-        needed += [("test", f"{corpus.keys}.{language}") for language in languages]
-    for split, ending in needed:
-        named = corpus.names and getattr(corpus.names, split)
-        yield [f"{name}.{ending}" for name in ([named] if named else ALIASES.get(split, [split]))]
-
-
-def _lacking_texts(folder: str, splits: Sequence[str]) -> Iterator[str]:
-    for split in splits:
-        if not text_files(folder, split):
-            yield f"must be a folder with a file {split}*, got {folder!r}{renaming(folder, split)}"
-
-
-def _lacking_aligned(languages: Sequence[str], corpus: FolderPairs, splits: Sequence[str]) -> Iterator[str]:
-    for names in aligned_names(languages, corpus, splits):
-        if aligned_file(corpus.path, names) is None:
-            yield f"must be a folder with a file {' or '.join(names)}, got {corpus.path!r}"
-
-
-def _of_folder(folder: str, lacking: Callable[[], Iterator[str]]) -> Iterator[Problem]:
-    """Yield a problem if there is no such folder, for each file that it lacks, and for a file that it has twice."""
-    if not Path(folder).is_dir():
-        yield ("path",), f"must be an existing folder, got {folder!r}"
-        return
-    try:
-        for what in lacking():
-            yield ("path",), what
-    except ValueError as error:
-        yield ("path",), f"must have each text once: {error}"

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from replication.config import Section
-from replication.config.corpora import aligned_names
+from replication.config.folders import aligned_names
 from replication.files.texts import aligned_file, symbol_file, text_files
 
 
