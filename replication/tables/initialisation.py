@@ -19,6 +19,7 @@ RUNS = {
     "brown-512-seed1": "equal, a second model",
     "brown-512-untied": "independent",
     "brown-512-minilm": "pretrained",
+    "brown-512-minilm-seed1": "pretrained, a second model",
 }
 BAND = Band.parse("gold - 0.10")
 

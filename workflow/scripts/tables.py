@@ -52,6 +52,7 @@ TABLES = {
     "judged-brown-512-seed1": partial(claims.judged, "brown-512-seed1", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512-untied": partial(claims.judged, "brown-512-untied", ("sparse-consistency", "mlm-")),
     "judged-brown-512-minilm": partial(claims.judged, "brown-512-minilm", ("sparse-consistency", "mlm-")),
+    "judged-brown-512-minilm-seed1": partial(claims.judged, "brown-512-minilm-seed1", ("sparse-consistency", "mlm-")),
     "judged-demo": partial(
         claims.judged, "demo", ("sparse-consistency", "mlm-", "blocks-", "clm-", "fac-", "retrofit-")
     ),
@@ -73,6 +74,7 @@ TABLES = {
     "perplexity-brown-512-seed1": partial(perplexity.perplexity, ("brown-512-seed1/masked_lm",)),
     "perplexity-brown-512-untied": partial(perplexity.perplexity, ("brown-512-untied/masked_lm",)),
     "perplexity-brown-512-minilm": partial(perplexity.perplexity, ("brown-512-minilm/masked_lm",)),
+    "perplexity-brown-512-minilm-seed1": partial(perplexity.perplexity, ("brown-512-minilm-seed1/masked_lm",)),
     "reliability": reliability.reliability,
     "retrofit": retrofit.leaders,
     "retrofit-tuned": retrofit.tuned,
@@ -84,6 +86,7 @@ RUNS = (
     "brown-512-seed1",
     "brown-512-untied",
     "brown-512-minilm",
+    "brown-512-minilm-seed1",
     "demo",
     "darby",
     "darby-en-de",
