@@ -171,8 +171,8 @@ def test_a_main_claim_is_shown_on_real_data_where_it_is_decided_or_else_where_le
     real = row("mt-a", "holds", 1.0) + comparable
     world(tmp_path, demo=generated("mt-b", "fails"), real=real, another=row("mt-a", "fails", -3.0))
     assert claims.main().splitlines()[2:] == [
-        "| B | no verdict | not comparable, 1: n >= 9 (2) ([real](reported/real)) | at most 1 BLEU |",
-        "| A | differs | **fails**, -3 ([another](reported/another)); **holds**, 1 ([real](reported/real)) | at least 0 BLEU |",
+        "| B | no verdict | not comparable, 1: n >= 9 (2) ([real](real)) | at most 1 BLEU |",
+        "| A | differs | **fails**, -3 ([another](another)); **holds**, 1 ([real](real)) | at least 0 BLEU |",
     ]
 
 
