@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 # It would add settings of other workflows, such as another cluster's.
 unexport SNAKEMAKE_PROFILE
 
-.PHONY: help env moved docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
+.PHONY: help env docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,7 @@ env: .venv/installed  ## create .venv with everything pinned
 
 # An environment works only in the folder that it was made in: after a move or a copy, it is made again.
 ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
+.PHONY: moved
 .venv/installed: moved
 endif
 

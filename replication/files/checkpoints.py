@@ -136,9 +136,9 @@ def unpack(
     for column, files in (("sha256", WEIGHTS), ("others", MADE_BY)):
         if (actual := found[column]) != (expected := row.get(column)):
             listed = f"lists {expected[:16]}" if expected else f"does not list {name}"
-            others = " and the files that it names" if files == MADE_BY else ""
+            others = ", with the files that it names," if files == MADE_BY else ""
             raise FormatError(
-                f"{folder / files}: the hash of it{others} is {actual[:16]}, but {checkpoints / TABLE} {listed};"
+                f"{folder / files}: its hash{others} is {actual[:16]}, but {checkpoints / TABLE} {listed};"
                 f" to restore it: git checkout {folder}"
             )
     made_by = json.loads((folder / MADE_BY).read_text())

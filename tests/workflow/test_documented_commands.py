@@ -1,5 +1,6 @@
 """Every command that a page shows: Snakemake and make plan it, and other programs know its options."""
 
+import os
 import re
 import shlex
 import shutil
@@ -43,7 +44,8 @@ def checkout(tmp_path_factory) -> Path:
 
 
 def execute(words: list[str], folder: Path) -> subprocess.CompletedProcess:
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_pages_show_commands():

@@ -28,8 +28,8 @@ def plan(tmp_path: Path, shipped: list[str], *config: str) -> tuple[dict[str, in
     (tmp_path / "weights.csv").touch()
     for folder in shipped:
         (tmp_path / folder).mkdir(parents=True)
-        for name in ("weights.safetensors", "made_by.json"):
-            (tmp_path / folder / name).touch()
+        for path in (ROOT / "checkpoints" / folder).iterdir():
+            (tmp_path / folder / path.name).touch()
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--forceall", "--printshellcmds"]
     command += ["--configfile", "config/demo.yaml", "--config", *config]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -33,6 +33,9 @@ def test_times_are_verdicts_and_one_length_is_enough(tmp_path, lengths, fewer_is
     folder = tmp_path / "results/demo"
     folder.mkdir(parents=True)
     pd.DataFrame(rows).to_csv(folder / "scaling.csv", index=False)
+    (folder / "config.yaml").write_text("profile: demo\n")
+    kept = subprocess.run(["replicate", "keep", folder], env=os.environ | {"REPLICATE_ROOT": str(tmp_path)})
+    assert kept.returncode == 0
     done = executed("sparsefinder/scaling", tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"fewer blocks take less time: {'yes' if fewer_is_faster else 'no'} (2 densities)" in done.stdout
