@@ -92,8 +92,8 @@ def test_an_archive_without_a_file_that_the_ledger_reads_is_refused(archived):
 
 def touch(archived: Path, **changed: object) -> subprocess.CompletedProcess:
     """Mark the results as current for a changed configuration."""
-    shutil.rmtree(archived / "results", ignore_errors=True)
-    shutil.copytree(archived / "ran", archived / "results")
+    shutil.rmtree(archived / "results" / PROFILE, ignore_errors=True)
+    shutil.copytree(archived / "ran" / PROFILE, archived / "results" / PROFILE)
     settings = yaml.safe_load((archived / f"{PROFILE}.yaml").read_text()) | changed
     (archived / "changed.yaml").write_text(yaml.safe_dump(settings))
     return call(
