@@ -12,6 +12,7 @@ from command_line import assert_one_line, configure, run, succeed
 from replication.char_lm import training
 from replication.char_lm.corpus import SPLITS, read_corpus
 from replication.char_lm.models import load_model
+from replication.files.manifest import MANIFEST
 
 PLACE = "char_lm/toy"
 GRAMMAR = {"source": "grammar", "words": {"train": 300, "valid": 80, "test": 90}, "seed": 0}
@@ -75,6 +76,7 @@ def untrained(toy, tmp_path):
     """A run that has its text, but no model."""
     results = configure(tmp_path, char_lm=SECTION) / PLACE
     shutil.copytree(toy / "text", results / "text")
+    shutil.copyfile(toy.parents[1] / MANIFEST, results.parents[1] / MANIFEST)
     return results
 
 
