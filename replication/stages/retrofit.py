@@ -59,6 +59,7 @@ def measure_rules(config: ConfigFile) -> None:
 def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one of the section's recalls")]) -> None:
     """Tune every head to a target recall, save the heads' settings, and measure them on other text."""
     from replication.config import load
+    from replication.files.manifest import add_output
     from replication.files.storage import write_table
     from replication.places import find, retrofit
     from replication.retrofit.measuring import measure
@@ -86,6 +87,7 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
         dimension=settings["students"]["dimension"], window=settings["window"], alpha=settings["alpha"], seed=seed,
     )  # fmt: skip
     sparse.save(output)
+    add_output(output / "sparsified.safetensors")
     rule = SelectionRule("sparsified", label({"target": recall}), seed, sparse.graph)
     measured = measure(network, sparse.control, [rule], batches(held_out, size), gold_rule(settings["gold"]))
     write_table(output / "measured.parquet", as_columns(measured))
