@@ -32,7 +32,11 @@ MADE = [*TARGETS, f"results/{PROFILE}/config.yaml"]
 def start(folder: Path, **streams) -> subprocess.Popen:
     command = [sys.executable, "-m", "snakemake", *TARGETS, "--cores", "2", "--configfile", f"{PROFILE}.yaml"]
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, text=True, **streams)
+    # A shell without job control starts background jobs, such as this test run, with interrupts ignored.
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, start_new_session=True, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **streams,
+    )  # fmt: skip
 
 
 def finish(folder: Path) -> str:
