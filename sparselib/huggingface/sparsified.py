@@ -89,7 +89,7 @@ class Sparsified(AbstractContextManager):
     def graph(self, call: LayerCall) -> Tensor:
         """Return the pairs ``Bool[B, H, Q, K]`` that a layer's call attends to inside a ``with`` block."""
         graph = self._graphs[call.layer]
-        return call.visible if graph is None else graph(call)
+        return call.visible.expand(-1, call.q.shape[1], -1, -1) if graph is None else graph(call)
 
     def to_blocks(self, size: int) -> AbstractContextManager:
         """Return a context manager in which the block-sparse kernel visits only blocks that contain a predicted pair.

@@ -47,6 +47,16 @@ def test_inside_the_block_pairs_are_left_out_and_outside_the_model_is_as_it_was(
     assert not torch.allclose(restricted, free, atol=1e-3)
 
 
+def test_graphs_have_a_mask_per_head_also_in_a_layer_that_stays_dense():
+    model = made()
+    result = sparsify(model, text(60), recall=0.99, predictors=("window",))
+    assert result.report.sparsity == 0
+    shapes = []
+    with torch.no_grad(), result.control.observing(lambda call, _: shapes.append(tuple(result.graph(call).shape))):
+        model(**text(1, size=3)[0])
+    assert shapes == [(3, 4, 24, 24)] * 2
+
+
 def test_the_sparsity_inside_is_that_of_the_report(sparse):
     model, result = sparse
     kept, pairs = torch.zeros(2, 4), 0
