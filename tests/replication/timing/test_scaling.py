@@ -157,7 +157,7 @@ def test_the_figure_draws_every_curve(measured):
     figure = plots.scaling(table, scaling.break_evens(measured).query("`pass` == 'forward'"))
     time, memory, even = figure.axes
     named = [[line for line in axes.lines if not line.get_label().startswith("_")] for axes in (time, memory)]
-    assert [len(lines) for lines in named] == [5, 5]
+    assert [len(lines) for lines in named] == [6, 5]  # the legend also explains hollow markers
     assert len(time.collections) == 5  # bands between quartiles
     assert len(even.lines) == 4  # two peers, with the prediction and without
     plt.close(figure)
