@@ -37,8 +37,9 @@ def test_the_librarys_wheel_holds_the_library_and_the_kernels(library):
 
 
 def test_the_replications_wheel_holds_the_replication(checkout, tmp_path):
-    data = {"plots/print.mplstyle", "report/page.html"}
-    expected = sources("replication", "replication") | {f"replication/{name}" for name in data}
+    suffixes = (".mplstyle", ".html", ".css", ".js")
+    data = {path for path in (checkout / "replication").rglob("*") if path.suffix in suffixes}
+    expected = sources("replication", "replication") | {str(path.relative_to(checkout)) for path in data}
     assert files_of(build_wheel(checkout / "replication", tmp_path)) == expected
 
 
