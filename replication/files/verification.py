@@ -168,7 +168,7 @@ def _listed_below(folder: Path, listed: Iterable[str]) -> list[Path]:
 def _again(root: Path, entry: dict | None = None) -> str:
     """Return what to do about a file, as the end of an error."""
     if root.parent.name != PLACES[0]:
-        return f"to restore it: git checkout {root}"
+        return f"to restore it: git checkout {root}; to list a new run as it is: replicate keep {root}"
     command = f"snakemake --cores 2 --configfile {root / CONFIGURATION}"
     stage = "" if entry is None else f", or its stage alone: replicate {entry['stage']}"
     return f"delete it and run: {command}{stage}"
