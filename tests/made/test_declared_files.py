@@ -7,7 +7,9 @@ from contextlib import chdir
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 import pytest
+from IPython.display import display
 
 from replication.config import load
 from replication.files import paths
@@ -43,22 +45,24 @@ def test_a_notebook_runs_with_its_declared_files_alone(name, tmp_path, monkeypat
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     matplotlib.use("Agg")
     cells = json.loads((ROOT / notebook.path).read_text(encoding="utf-8"))["cells"]
-    variables: dict[str, object] = {}
+    variables: dict[str, object] = {"display": display}
     with chdir(tmp_path):
         for cell in cells:
             if cell["cell_type"] == "code":
                 exec("".join(cell["source"]), variables)
                 if "parameters" in cell["metadata"].get("tags", []):
                     variables |= notebook.parameters | {"profile": RUN.profile}
+    plt.close("all")
 
 
 def test_a_stage_reads_declared_files_only():
-    """The manifest has what each stage read, and the workflow's plan what its rule declares."""
+    """A stage reads files of jobs that its own job needs: a change of theirs then makes it run again."""
     plan = [sys.executable, "tests/workflow/plans.py"]
     jobs = json.loads(subprocess.run(plan, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     made, undeclared = read_manifest(ROOT / RESULTS)["made"], set()
     for job in jobs.values():
-        declared = {Path(path) for path in job["input"]}
+        needed = [path for name in job["needs"] for path in jobs[name]["output"]]
+        declared = {Path(path) for path in [*job["input"], *needed]}
         for place, entry in made.items():
             if {RESULTS / place, *(RESULTS / place).parents} & {Path(path) for path in job["output"]}:
                 read = [RESULTS / origin for origin in entry["inputs"] if origin != "config.yaml"]
