@@ -16,7 +16,7 @@ from workflow.ending import ending
 from workflow.environment import check_code, name_foreign_settings
 from workflow.listing import listing
 from workflow.lock import JOB_PREFIX, hold_profile, remove_stale_locks
-from workflow.plan import foreign, places, planned, untouchable
+from workflow.plan import foreign, lost, places, planned, untouchable
 
 min_version("9.0")
 
@@ -61,6 +61,10 @@ include: "workflow/rules/archive.smk"
 
 if problem := workflow.is_main_process and foreign(RESULTS, DECISIVE, KNOWN):
     raise WorkflowError(problem)
+try:
+    LOST = lost(RESULTS)
+except FileNotFoundError as error:
+    raise WorkflowError(str(error)) from None
 
 
 for name, settings in {
@@ -87,6 +91,7 @@ rule all:
         PICTURES,
         RESULTS / "claims.csv",
         RESULTS / "report.html",
+        lost=LOST,
     message:
         "Finish the run"
 

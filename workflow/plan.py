@@ -5,7 +5,7 @@ were copied here, and ``--touch`` rewrites it. The manifest travels with the res
 """
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from replication.files.manifest import MANIFEST, configuration_of, is_left_out, options_hash, planned_as, read_manifest
 from workflow.closure import closure_hash
@@ -53,6 +53,25 @@ def foreign(results: Path, settings: dict[str, object], known: Path) -> str:
         f"{results} was made with another configuration than this one, and not in this checkout: compare"
         f" {results}/config.yaml; to start anew, move {results} away or change `profile`"
     )
+
+
+def lost(results: Path) -> list[Path]:
+    """Return the listed files that are not there: Snakemake misses only those that it needs for a later step.
+
+    Raises
+    ------
+    FileNotFoundError
+        If one lies in a folder that a stage makes as a whole; Snakemake would take the folder for complete.
+    """
+    manifest = read_manifest(results)
+    plan, missing = manifest["plan"], [place for place in manifest["made"] if not (results / place).exists()]
+    for place in missing:
+        folder = next((name for name in map(str, PurePosixPath(place).parents) if name in plan), None)
+        if folder and (results / folder).exists():
+            raise FileNotFoundError(
+                f"{results / place} is lost: remove {results / folder}, which one step makes as a whole, and run again"
+            )
+    return [results / place for place in missing if place in plan]
 
 
 def untouchable(results: Path, plan: dict[str, dict[str, str]]) -> str:

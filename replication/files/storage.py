@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from safetensors import SafetensorError, safe_open
 
 from replication.files.manifest import FormatError, add_output
+from replication.files.ranges import check_ranges
 
 # pandas and torch are slow to import, and only callers with a table or a tensor need them.
 if TYPE_CHECKING:
@@ -106,8 +107,9 @@ def write_table(path: str | Path, table: DataFrame, may_be_empty: Collection[str
     Raises
     ------
     ValueError
-        If another column has such a cell.
+        If another column has such a cell, or if a number is outside its column's range (:mod:`replication.files.ranges`).
     """
+    check_ranges(Path(path), table)
     for column in table.columns.difference(list(may_be_empty), sort=False):
         if len(empty_rows := _empty_rows(table[column])):
             row = empty_rows[0]
@@ -141,11 +143,16 @@ def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **
 
     Raises
     ------
+    ValueError
+        If a tensor has a value that is NaN or infinite.
     OSError
         If the file cannot be written.
     """
     from safetensors.torch import save_file
 
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise ValueError(f"{path}: tensor {name} must not have NaN or infinite values")
     with replacing(path) as temporary:
         try:
             save_file(

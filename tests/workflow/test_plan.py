@@ -7,7 +7,7 @@ import pytest
 
 from replication.files.manifest import making, options_hash, write_plan
 from replication.files.storage import replacing
-from workflow.plan import foreign, places, planned, untouchable
+from workflow.plan import foreign, lost, places, planned, untouchable
 
 SETTINGS = {"seed": 0}
 
@@ -67,3 +67,15 @@ def test_touch_needs_a_manifest_with_every_file_and_its_options(results):
     make(results, "sweep.csv")
     assert not untouchable(results, plan)
     assert "sweep.csv was made with options of another configuration" in untouchable(results, changed)
+
+
+def test_lost_files_are_made_again(results):
+    write_plan(results, planned([job([results / "sweep.csv", results / "data"])], results), [], whole=True)
+    for name in ("config.yaml", "sweep.csv", "data/words.bin", "data/lines.bin"):
+        make(results, name)
+    assert lost(results) == []
+    (results / "sweep.csv").unlink()
+    assert lost(results) == [results / "sweep.csv"]
+    (results / "data/words.bin").unlink()
+    with pytest.raises(FileNotFoundError, match=r"words.bin is lost: remove \S*/data, which one step makes as a whole"):
+        lost(results)
