@@ -46,6 +46,8 @@ replay: env  ## redraw everything from such a file: make replay ARCHIVE=results/
 	rm -rf "build/replayed/$(basename $(notdir $(ARCHIVE)))"
 	replicate replay "$(ARCHIVE)" --cores $(CORES) --output "build/replayed/$(basename $(notdir $(ARCHIVE)))"
 
+# Each of several processes would start a thread per core.
+test: export OMP_NUM_THREADS = 1
 test: lint  ## lint, unit tests, the workflow and every notebook
 	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
 	snakemake --cores $(CORES) --configfile config/smoke.yaml
