@@ -10,6 +10,8 @@ BOOKS = (
     "2 Thessalonians", "1 Timothy", "2 Timothy", "Titus", "Philemon", "Hebrews", "James", "1 Peter", "2 Peter", "1 John",
     "2 John", "3 John", "Jude", "Revelation",
 )  # fmt: skip
+#: The New Testament, which alone has a Greek text.
+NEW_TESTAMENT = BOOKS[BOOKS.index("Matthew") :]
 #: The package, and the folder of its English text.
 BIBLE, FOLDER = "bible-alignments", "data/eng/targets/BSB"
 #: Versions by their name in a language pair: the Berean Standard Bible, the SBL's Greek New Testament, the King James Version.
@@ -26,10 +28,12 @@ def package_of(version: str) -> tuple[str, str]:
 
 
 def books_of(source: dict) -> dict[str, list[str]]:
-    """Return the books of each split: those that a configuration names for validation and test, and all others for training.
+    """Return the books of each split: those that a configuration names, and for training otherwise all others.
 
     >>> {split: len(books) for split, books in books_of({"valid": ["Ruth"], "test": ["Jonah", "Esther"]}).items()}
     {'train': 63, 'valid': 1, 'test': 2}
+    >>> books_of({"train": ["Esther"], "valid": ["Ruth"]})
+    {'train': ['Esther'], 'valid': ['Ruth']}
     """
-    held_out = {split: list(source[split]) for split in ("valid", "test") if split in source}
-    return {"train": [book for book in BOOKS if not any(book in books for books in held_out.values())]} | held_out
+    named = {split: list(source[split]) for split in ("train", "valid", "test") if split in source}
+    return {"train": [book for book in BOOKS if not any(book in books for books in named.values())]} | named

@@ -31,7 +31,7 @@ def read_corpus(source: dict) -> dict[str, Split]:
     Parameters
     ----------
     source : dict
-        ``{"source": "bible", "valid": [book, ...], "test": [book, ...]}``,
+        ``{"source": "bible", "train": [book, ...], "valid": [book, ...], "test": [book, ...]}``,
         ``{"source": "grammar", "words": {split: count}, "seed": 0}``, ``{"source": "digits", "images": {split: count},
         "seed": 0}`` (:func:`digits`) or ``{"source": "text", "path": ...}``. The path is one file (enwik8, text8), which
         :func:`split_text` cuts, or a folder of ``train``, ``valid`` and ``test``, each ``.txt`` or ``.txt.gz``. Without a test

@@ -1,17 +1,17 @@
 """Corpora of text: from packages, folders or the Hugging Face hub, or written by the embedded grammar."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from replication.books import BIBLE, BOOKS, FOLDER, VERSIONS, books_of, package_of
+from replication.books import package_of
+from replication.config.bible import BibleCharacters, BiblePairs, BibleText, installed
 from replication.config.folders import lacking_aligned, lacking_symbols, lacking_texts, of_folder, untagged
 from replication.files.packages import package_file
-from replication.schema import MISSING, Problem, Section, checked, problem
+from replication.schema import MISSING, Problem, Section, checked
 from replication.schema import types as t
 
 #: Languages that the embedded grammar writes.
@@ -44,35 +44,6 @@ class FolderText(Section):
     language: t.Maybe[Language] = LANGUAGE
 
 
-def _installed(_: "BibleText") -> Iterator[Problem]:
-    try:
-        package_file(BIBLE, FOLDER)
-    except FileNotFoundError as error:
-        yield ("source",), f"must have its package: {error}"
-
-
-def _book(name: str) -> str:
-    if name not in BOOKS:
-        near = get_close_matches(name, BOOKS, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise problem(f"must be a book of the Bible such as {BOOKS[0]} or {BOOKS[8]}, got {name!r}{hint}")
-    return name
-
-
-Books = t.Unique[Annotated[str, AfterValidator(_book)]]
-
-
-class BibleText(Section):
-    """The Berean Standard Bible, modern English from the package `bible-alignments`; the other books are for training."""
-
-    source: Literal["bible"]
-    valid: Books = Field(description="Books of the validation split, such as `1 Samuel`.")
-
-    def problems(self) -> Iterator[Problem]:
-        if not books_of(self.given())["train"]:
-            yield ("valid",), "must leave a book for training, got all"
-
-
 class HubText(Section):
     """A text data set of the Hugging Face hub, or a folder saved by `datasets`."""
 
@@ -85,7 +56,7 @@ class HubText(Section):
 TextCorpus = TypeAliasType(
     "TextCorpus",
     Annotated[
-        Annotated[BibleText, checked(_installed, files=True)] | GrammarText | FolderText | HubText,
+        Annotated[BibleText, checked(installed, files=True)] | GrammarText | FolderText | HubText,
         Field(discriminator="source", description="Text in one language."),
     ],
 )
@@ -111,22 +82,6 @@ class GrammarPairs(Section):
     source: Literal["grammar"]
     sentences: ParallelSizes = Field(description="Sentence pairs per split.")
     seed: t.Seed = A_SEED
-
-
-class BiblePairs(BibleText):
-    """Verses of two versions of the Bible from packages, aligned by their numbers; the other books are for training.
-
-    A pair such as `kjv-en` names the versions: `en` is the Berean Standard Bible, `kjv` the King James Version, and `grc` the
-    Greek New Testament.
-    """
-
-    test: t.Maybe[Books] = Field(None, description="Books of the test split; only a pretraining corpus needs none.")
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        for book in self.test or []:
-            if book in self.valid:
-                yield ("test",), f"must have other books than valid, got {book} in both"
 
 
 class FolderPairs(Section):
@@ -179,18 +134,6 @@ class GrammarCharacters(Section):
     seed: t.Seed = A_SEED
 
 
-class BibleCharacters(BibleText):
-    """Characters of the Berean Standard Bible."""
-
-    test: Books = Field(description="Books of the test split.")
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        for book in self.test:
-            if book in self.valid:
-                yield ("test",), f"must have other books than valid, got {book} in both"
-
-
 class Digits(Section):
     """scikit-learn's handwritten digits: a start symbol and 64 pixels each."""
 
@@ -213,7 +156,7 @@ class TextCharacters(Section):
 CharacterCorpus = TypeAliasType(
     "CharacterCorpus",
     Annotated[
-        Annotated[BibleCharacters, checked(_installed, files=True)] | GrammarCharacters | Digits | TextCharacters,
+        Annotated[BibleCharacters, checked(installed, files=True)] | GrammarCharacters | Digits | TextCharacters,
         Field(discriminator="source", description="Symbols: bytes of text, or pixels."),
     ],
 )
@@ -242,8 +185,8 @@ def parallel_corpora(*splits: str) -> type[dict[str, ParallelCorpus]]:
             if isinstance(corpus, BiblePairs):
                 if "test" in splits and corpus.test is None:
                     yield (pair, "test"), MISSING
-                if unknown := sorted(languages - set(VERSIONS)):
-                    yield (pair,), f"must be two of {', '.join(VERSIONS)} for source bible, got {', '.join(unknown)}"
+                for path, what in corpus.problems_of(pair):
+                    yield (pair, *path), what
             if isinstance(corpus, GrammarPairs):
                 if "test" in splits and corpus.sentences.test is None:
                     yield (pair, "sentences", "test"), MISSING

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from replication.books import books_of
+from replication.config.bible import BibleText
 from replication.config.corpora import text_corpus
 from replication.config.grids import Clustering, PredictedGraphs, clusters, listed
 from replication.files.paths import located
@@ -156,6 +158,14 @@ def _unseen(name: str) -> Iterator[Problem]:
         yield (), f"must have another name: {HELD_OUT} is the validation split of corpus"
 
 
+def _seen(corpus: Section, unseen: dict[str, Section]) -> Iterator[Problem]:
+    """Yield a problem for each unseen corpus with books that the model is trained on."""
+    trained = books_of(corpus.given())["train"] if isinstance(corpus, BibleText) else []
+    for name, other in unseen.items():
+        if isinstance(other, BibleText) and (common := [book for book in other.valid if book in trained]):
+            yield ("unseen", name, "valid"), f"must have other books than corpus.train, got {', '.join(common)} in both"
+
+
 class _Model(Section):
     corpus: text_corpus("train", "valid", tagged="valid") = Field(description="Text to train and to evaluate on.")
     unseen: dict[Annotated[t.Name, checked(_unseen)], text_corpus("valid")] = Field(
@@ -172,6 +182,7 @@ class _Model(Section):
     graphs: t.TwoSplits = Field(description="Sequences per split whose attention graphs are extracted.")
 
     def problems(self) -> Iterator[Problem]:
+        yield from _seen(self.corpus, self.unseen)
         of_pretrained = isinstance(self.model, PretrainedModel)
         layers = _layers_of(self.model.pretrained) if of_pretrained else self.model.num_hidden_layers
         if layers not in (None, self.layers):

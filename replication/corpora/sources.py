@@ -21,7 +21,7 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
     ----------
     source : dict
         ``{"source": "grammar", "words": {split: count}, "seed": 0}``,
-        ``{"source": "bible", "valid": [book, ...], "test": [book, ...]}``,
+        ``{"source": "bible", "train": [book, ...], "valid": [book, ...], "test": [book, ...]}``,
         ``{"source": "folder", "path": ..., "auxiliaries": [tag, ...]}`` or
         ``{"source": "hub", "name": ..., "configuration": ...}``; ``test``, ``auxiliaries`` and
         ``configuration`` are optional.
@@ -64,7 +64,7 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
     Parameters
     ----------
     source : dict
-        ``{"source": "bible", "valid": [book, ...], "test": [book, ...]}``,
+        ``{"source": "bible", "train": [book, ...], "valid": [book, ...], "test": [book, ...]}``,
         ``{"source": "grammar", "sentences": {split: count}, "seed": 0}``,
         ``{"source": "folder", "path": ..., "names": {split: name in the folder}}`` or
         ``{"source": "hub", "name": ..., "configuration": ..., "names": {split: name on the hub}}``; ``names`` and

@@ -239,11 +239,61 @@ def test_pretraining_needs_no_test_split():
             {"source": "bible", "valid": list(BOOKS)},
             "valid: must leave a book for training, got all",
         ),
-        ("char_lm/corpora/new", {"source": "bible", "valid": ["Ruth"], "test": ["Ruth"]}, "got Ruth in both"),
+        (
+            "char_lm/corpora/new",
+            {"source": "bible", "valid": ["Ruth"], "test": ["Ruth"]},
+            "test: must have other books than valid, got Ruth in both",
+        ),
+        (
+            "char_lm/corpora/new",
+            {"source": "bible", "train": ["Ruth", "Jude"], "valid": ["Joel"], "test": ["Jude", "Amos", "Ruth"]},
+            "test: must have other books than train, got Jude, Ruth in both",
+        ),
+        ("char_lm/corpora/new", {"source": "bible", "train": ["Jude"], "valid": ["Joel"]}, "test: missing key"),
+        (
+            "masked_lm/corpus",
+            {"source": "bible", "train": ["Ruth", "Jude"], "valid": ["Jude"]},
+            "valid: must have other books than train, got Jude in both",
+        ),
+        (
+            "masked_lm/corpus",
+            {"source": "bible", "train": [], "valid": ["Jude"]},
+            "train: must have at least 1 entry, got a list of 0",
+        ),
+        (
+            "retrofit/corpus",
+            {"source": "bible", "train": ["Ruth"], "valid": ["Ruth"]},
+            "valid: must have other books than train, got Ruth in both",
+        ),
+        (
+            "translation/corpus/kjv-en",
+            {"source": "bible", "train": ["Joel", "Jude"], "valid": ["Jude"], "test": ["Amos"]},
+            "valid: must have other books than train, got Jude in both",
+        ),
+        (
+            "translation/corpus/grc-en",
+            {"source": "bible", "train": ["Mark"], "valid": ["Jude", "Joel"], "test": ["Mark", "Luke"]},
+            "test: must have other books than train, got Mark in both",
+        ),
+        (
+            "translation/corpus/grc-en",
+            {"source": "bible", "train": ["Mark"], "valid": ["Jude", "Joel"], "test": ["Luke"]},
+            "valid: must be books of the New Testament for grc, got Joel",
+        ),
+        (
+            "translation/corpus/grc-en",
+            {"source": "bible", "valid": list(BOOKS[45:]), "test": list(BOOKS[39:45])},
+            "valid: must leave a book of the New Testament for training for grc, got all",
+        ),
+        (
+            "masked_lm/unseen",
+            {"other": {"source": "bible", "valid": ["Ruth", "Esther"]}},
+            "other.valid: must have other books than corpus.train, got Ruth in both",
+        ),
     ],
 )
 def test_books_that_cannot_be_read_are_named(key, value, problem):
-    (found,) = problems(changed(key, value))
+    (found,) = problems(changed(key, value, "demo"))
     assert found.startswith(key.replace("/", "."))
     assert found.endswith(problem)
 

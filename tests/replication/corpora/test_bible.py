@@ -9,7 +9,7 @@ from replication.books import BOOKS, books_of
 from replication.char_lm.corpus import read_corpus
 from replication.config import ConfigurationError, load
 from replication.corpora.bible import read_chapters
-from replication.corpora.sources import read_splits
+from replication.corpora.sources import read_parallel_splits, read_splits
 from replication.files import packages
 from replication.files.paths import ROOT
 
@@ -53,6 +53,15 @@ def test_characters_have_a_test_split_too():
     assert splits["valid"].text.startswith(b"In the days when the judges ruled , there was a famine in the land .")
     assert splits["test"].text.count(b"\n\n") == 3  # four chapters
     assert not books_of(SOURCE | {"test": ["Jonah"]})["train"].count("Jonah")
+
+
+def test_a_configuration_can_name_the_books_to_train_on():
+    source = SOURCE | {"train": ["Jonah", "Joel"], "test": ["Obadiah"]}
+    assert books_of(source) == {"train": ["Jonah", "Joel"], "valid": ["Ruth", "Jude"], "test": ["Obadiah"]}
+    assert list(read_splits(source, ["train"])["train"]) == [*read_chapters(["Joel"]), *read_chapters(["Jonah"])]
+    assert read_corpus(source)["train"].text.count(b"\n\n") == 3 + 4 - 1
+    lines = read_parallel_splits(source, ["train", "valid", "test"], ["kjv", "en"])
+    assert {split: len(text["en"]) for split, text in lines.items()} == {"train": 48 + 73, "valid": 85 + 25, "test": 21}
 
 
 def test_a_missing_or_other_package_is_named_with_its_purpose(monkeypatch):
