@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from replication.books import LINKED
 from replication.config import Config, Section
 from replication.layout import (
     ADAPTERS,
@@ -127,7 +128,9 @@ def cells_with_pronouns(section: Section, pair: str) -> list[Cell]:
 def word_alignment_is_known(section: Section, pair: str) -> bool:
     """Return whether a corpus says which words of its sentences are translations of each other."""
     corpus = section.corpus[pair]
-    return "block_words" not in section.given() and (corpus.source == "grammar" or "keys" in corpus.given())
+    linked_by_hand = corpus.source == "bible" and tuple(pair.split("-")) == LINKED
+    known = linked_by_hand or corpus.source == "grammar" or "keys" in corpus.given()
+    return known and "block_words" not in section.given()
 
 
 def masked_lm_files(section: Section) -> tuple[str, ...]:
