@@ -12,7 +12,7 @@ from profiles import FORMS, MASKED_LM, PATTERNS, TRANSLATION
 from replication.files.storage import write_table
 from replication.training import check_loss
 
-CHARACTERS, PAIR, SENTENCES = "patterns/text/toy", "translation/fr-en", "forms/sentences/fr-en"
+CHARACTERS, PAIR, SENTENCES = "patterns/text/toy", "translation/grc-en", "forms/sentences/grc-en"
 
 
 def masked_lm(rate):

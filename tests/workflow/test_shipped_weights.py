@@ -13,7 +13,7 @@ from replication.files.paths import ROOT
 
 SIDES = ("encoder", "decoder")
 SENTENCES = {
-    "corpus": {"fr-en": {"source": "grammar", "sentences": {"train": 60, "valid": 8, "test": 8}, "seed": 3}},
+    "corpus": {"kjv-en": {"source": "bible", "train": ["Jonah"], "valid": ["2 John"], "test": ["3 John"]}},
     "words": "spaces",
     "merges": 20,
     "architecture": {f"{side}_layers": 1 for side in SIDES}
@@ -27,7 +27,7 @@ SENTENCES = {
     "models_per_job": 1,
 }  # fmt: skip
 CUT_DOWN = {"seed": 0, "student_seeds": [0], "forms": {"sentences": SENTENCES}}
-MODEL = "forms/sentences/fr-en/full_seed0"
+MODEL = "forms/sentences/kjv-en/full_seed0"
 
 
 class Workflow:

@@ -1,4 +1,4 @@
-"""Models so small that they train in a second, and the embedded corpus' text in characters."""
+"""Models so small that they train in a second, and chapters of the Bible in characters."""
 
 from functools import cache
 from itertools import islice
@@ -11,7 +11,7 @@ from replication.char_lm.data import Alphabet, cut
 from replication.char_lm.models import build_model
 from replication.char_lm.recurrent import RecurrentModel
 from replication.char_lm.training import Progress, Recipe, step
-from replication.corpora.grammar.corpus import write_documents
+from replication.corpora.bible import read_chapters
 
 SIZES = {"layers": 2, "dimension": 16, "heads": 2, "inner": 24, "dropout": 0.0}
 XL = {"architecture": "transformer_xl", "top_k": None, "memory_length": 40} | SIZES
@@ -20,9 +20,9 @@ SPAN = {"architecture": "adaptive_span", "top_k": None} | SPAN | SIZES
 
 
 @cache
-def corpus(documents: int) -> tuple[Alphabet, Tensor]:
-    """An alphabet, and so many documents in it."""
-    text = text_of(islice(write_documents(0), documents))
+def corpus(chapters: int) -> tuple[Alphabet, Tensor]:
+    """An alphabet, and so many chapters in it."""
+    text = text_of(islice(read_chapters(["Jonah"]), chapters))
     alphabet = Alphabet.of(text)
     return alphabet, alphabet.encode(text)
 

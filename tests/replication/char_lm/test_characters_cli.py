@@ -12,10 +12,11 @@ from command_line import assert_one_line, configure, run, succeed
 from replication.char_lm import training
 from replication.char_lm.corpus import SPLITS, read_corpus
 from replication.char_lm.models import load_model
+from replication.corpora.bible import read_chapters
 from replication.files.manifest import MANIFEST
 
 PLACE = "char_lm/toy"
-GRAMMAR = {"source": "grammar", "words": {"train": 300, "valid": 80, "test": 90}, "seed": 0}
+TEXT = {"source": "bible", "train": ["Philemon"], "valid": ["2 John"], "test": ["3 John"]}
 SPAN = {
     "architecture": "adaptive_span",
     "maximal_span": 12,
@@ -35,7 +36,7 @@ MODELS = {
     "adaptive-span-top-8": SPAN | {"top_k": 3},
 }
 SECTION = {
-    "corpora": {"toy": GRAMMAR},
+    "corpora": {"toy": TEXT},
     "rows": ROWS,
     "recipe": RECIPE,
     "seeds": [0],
@@ -80,13 +81,14 @@ def untrained(toy, tmp_path):
     return results
 
 
-def test_the_embedded_corpus_is_written_as_text(toy, tmp_path):
+def test_books_are_written_as_text(toy, tmp_path):
     described = json.loads((toy / "text/corpus.json").read_text())
-    assert described["source"] == GRAMMAR
+    assert described["source"] == TEXT
     for name in SPLITS:
         content = (toy / f"text/{name}.txt").read_bytes()
-        assert described["splits"][name] == {"characters": len(content), "origin": "embedded corpus"}
-        assert len(content.split()) >= GRAMMAR["words"][name]
+        assert described["splits"][name] == {"characters": len(content), "origin": "1 books of the Bible"}
+        (verses,) = [chapter.sentences for chapter in read_chapters(TEXT[name])]
+        assert [line.split() for line in content.decode().splitlines()] == [verse.words for verse in verses]
     again = configure(tmp_path, char_lm=SECTION) / PLACE
     succeed(tmp_path, "characters", PLACE)
     assert all((again / f"text/{name}.txt").read_bytes() == (toy / f"text/{name}.txt").read_bytes() for name in SPLITS)
@@ -157,7 +159,7 @@ def test_files_that_are_missing_empty_or_damaged_are_named_in_one_line(tmp_path,
     [
         ({"source": "hub"}, "got 'hub'"),
         ({"source": "text"}, "'text' lacks a key"),
-        ({"source": "grammar", "seed": 0}, "lacks a key"),
+        ({"source": "bible", "valid": ["Jude"]}, "'bible' lacks a key"),
     ],
 )
 def test_sources_are_checked(source, said):
@@ -170,7 +172,7 @@ def test_sources_are_checked(source, said):
     [
         ({"source": "hub"}, "char_lm.corpora.toy.source: "),
         ({"source": "text"}, "char_lm.corpora.toy.path: missing key"),
-        ({"source": "grammar", "seed": 0}, "char_lm.corpora.toy.words: missing key"),
+        ({"source": "bible", "valid": ["Jude"]}, "char_lm.corpora.toy.test: missing key"),
     ],
 )
 def test_sources_are_checked_in_the_configuration(tmp_path, source, named):

@@ -52,10 +52,10 @@ def test_a_name_that_nothing_measures_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("task", "section", "expected"),
     [
-        ("masked_lm", {"corpus": {"source": "grammar"}}, "generated"),
+        ("masked_lm", {"corpus": {"source": "bible"}}, "real"),
         ("masked_lm", {"corpus": {"source": "folder"}, "unseen": {"other": {"source": "hub"}}}, "real"),
-        ("masked_lm", {"corpus": {"source": "folder"}, "unseen": {"other": {"source": "grammar"}}}, "generated"),
-        ("forms/sentences", {"corpus": {"fr-en": {"source": "grammar"}}}, "generated"),
+        ("masked_lm", {"corpus": {"source": "folder"}, "unseen": {"other": {"source": "scenes"}}}, "generated"),
+        ("forms/sentences", {"corpus": {"fr-en": {"source": "bible"}}}, "real"),
         ("patterns/images", {"corpora": {"digits": {"source": "digits"}}}, "real"),
         ("captioning", {"source": {"source": "scenes"}}, "generated"),
         ("factorised", {}, ""),

@@ -9,11 +9,17 @@ from replication.config import ConfigurationError, parse
 from replication.files.paths import ROOT
 
 PROFILES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config").glob("*.yaml"))}
-#: The default profile with a masked language model that starts from random weights, on generated text.
+#: Greek and old English aligned with modern English.
+PAIRS = {
+    pair: {"source": "bible", "train": ["Titus"], "valid": ["Jude"], "test": ["Philemon"]}
+    for pair in ("grc-en", "kjv-en")
+}
+#: The default profile with a masked language model that starts from random weights, and translators of two pairs.
 FROM_SCRATCH = PROFILES["demo"] | {
+    "translation": PROFILES["demo"]["translation"] | {"corpus": PAIRS},
     "masked_lm": PROFILES["demo"]["masked_lm"]
     | {
-        "corpus": {"source": "grammar", "words": {"train": 1_000_000, "valid": 20_000}, "seed": 0},
+        "corpus": {"source": "bible", "train": ["Ruth", "Jonah"], "valid": ["Esther"]},
         "tokenizer": {"vocab_size": 2000},
         "layers": 3,
         "model": {
@@ -33,7 +39,7 @@ FROM_SCRATCH = PROFILES["demo"] | {
             "logging_steps": 50,
             "save_steps": 250,
         },
-    }
+    },
 }
 #: Profiles with every task.
 WHOLE = ("demo", "local", "paper", "smoke")

@@ -1,11 +1,10 @@
 """Values that cannot work together are refused by the path of a key, and so are files that are missing."""
 
-import copy
 import os
 from pathlib import Path
 
 import pytest
-from changes import PROFILES, changed, problems
+from changes import PAIRS, PROFILES, changed, problems
 
 from replication.books import BOOKS
 from replication.config import load
@@ -25,10 +24,9 @@ def test_profiles_can_work(name):
 
 FOLDER = {"source": "folder", "path": "nowhere"}
 TEXT = {"source": "text", "path": "nowhere"}
-PAIR = DEMO["translation"]["corpus"]["en-de"]
-GRAMMAR = SMOKE["masked_lm"]["corpus"]
+PAIR = {"source": "bible", "valid": ["Jude"], "test": ["Philemon"]}
+LACKING = {"source": "bible", "valid": ["Jude"]}
 KMEANS = {"predictor": "Clustering", "clusters": [4, 8]}
-LACKING = {"train": 9, "valid": 9}
 FIXED = {"pattern": "fixed", "stride": 8}
 STRIDED = {"pattern": "strided", "stride": 8, "summary": 1}
 TRAINING = {"lr": 0.1, "warmup_updates": 1, "max_tokens": 100, "max_update": 3}
@@ -54,9 +52,9 @@ AMONG = "must be among the Clustering clusters of methods (4, 8, 20, 32, 64), go
          "masked_lm.evaluation.mask_probability: must mask a token of 6 sequences, got 1e-12"),
         ("masked_lm/corpus", FOLDER, "masked_lm.corpus.path: must be an existing folder, got 'nowhere'"),
         ("masked_lm/unseen", {"other": FOLDER}, "masked_lm.unseen.other.path: must be an existing folder, got 'nowhere'"),
-        ("masked_lm/unseen", {"a/b": GRAMMAR}, f"masked_lm.unseen.a/b: {A_NAME} 'a/b'"),
-        ("masked_lm/unseen", {"a'b": GRAMMAR}, f"masked_lm.unseen.a'b: {A_NAME} \"a'b\""),
-        ("masked_lm/unseen", {"held-out": GRAMMAR},
+        ("masked_lm/unseen", {"a/b": LACKING}, f"masked_lm.unseen.a/b: {A_NAME} 'a/b'"),
+        ("masked_lm/unseen", {"a'b": LACKING}, f"masked_lm.unseen.a'b: {A_NAME} \"a'b\""),
+        ("masked_lm/unseen", {"held-out": LACKING},
          "masked_lm.unseen.held-out: must have another name: held-out is the validation split of corpus"),
         ("masked_lm/methods/my method", KMEANS, f"masked_lm.methods.my method: {A_NAME} 'my method'"),
         ("masked_lm/methods/.hidden", KMEANS, f"masked_lm.methods..hidden: {A_NAME} '.hidden'"),
@@ -74,15 +72,15 @@ AMONG = "must be among the Clustering clusters of methods (4, 8, 20, 32, 64), go
          "masked_lm.methods.reformer.buckets: must be even, since buckets come in pairs, got 7"),
         ("translation/architecture/decoder_attention_heads", 3,
          "translation.architecture.decoder_attention_heads: must divide decoder_embed_dim 128, got 3"),
-        ("translation/corpus/en-de", FOLDER, "translation.corpus.en-de.path: must be an existing folder, got 'nowhere'"),
-        ("translation/corpus/en-de/sentences", LACKING, "translation.corpus.en-de.sentences.test: missing key"),
+        ("translation/corpus/kjv-en", FOLDER, "translation.corpus.kjv-en.path: must be an existing folder, got 'nowhere'"),
+        ("translation/corpus/kjv-en", LACKING, "translation.corpus.kjv-en.test: missing key"),
         ("translation/corpus", {"en-en": PAIR}, "translation.corpus.en-en: must be two different languages, got en-en"),
         ("translation/corpus", {"en-it": PAIR},
-         "translation.corpus.en-it: must be two of en, de, fr for source grammar, got it"),
+         "translation.corpus.en-it: must be two of en, grc, kjv for source bible, got it"),
         ("translation/corpus", {"english": PAIR},
          "translation.corpus.english: must be two languages such as en-de, got 'english'"),
-        ("translation/pretraining", {"corpus": {"en-de": PAIR}, "training": TRAINING},
-         "translation.pretraining.corpus: must have the pairs of corpus, got none for en-fr"),
+        ("translation/pretraining", {"corpus": {"grc-en": PAIR}, "training": TRAINING},
+         "translation.pretraining.corpus: must have the pairs of corpus, got none for kjv-en"),
         ("translation/methods/reformer/buckets", 3,
          "translation.methods.reformer.buckets: must be even, since buckets come in pairs, got 3"),
         ("translation/training/lr_scheduler", "polynomial_decay",
@@ -101,10 +99,10 @@ AMONG = "must be among the Clustering clusters of methods (4, 8, 20, 32, 64), go
         ("forms/documents/training/attention_form", "Window",
          "forms.documents.training.attention_budget: missing key; attention_form Window needs it"),
         ("forms", {}, "forms: must have sentences or documents, got none"),
-        ("forms/sentences/corpus/fr-en/sentences", LACKING, "forms.sentences.corpus.fr-en.sentences.test: missing key"),
+        ("forms/sentences/corpus/kjv-en", LACKING, "forms.sentences.corpus.kjv-en.test: missing key"),
         ("normalizer_speed/architecture/encoder_attention_heads", 5,
          "normalizer_speed.architecture.encoder_attention_heads: must divide encoder_embed_dim 64, got 5"),
-        ("normalizer_speed/corpus", {"en-de": PAIR, "en-fr": PAIR},
+        ("normalizer_speed/corpus", {"grc-en": PAIR, "kjv-en": PAIR},
          "normalizer_speed.corpus: must have at most 1 entry, got a mapping of 2"),
         ("char_lm/sizes/heads", 5, "char_lm.sizes.heads: must divide dimension 96, got 5"),
         ("char_lm/recipe/log_every", 2001, "char_lm.recipe.log_every: must be at most steps 2000, got 2001"),
@@ -224,9 +222,7 @@ def test_what_aligned_text_has_beside_its_sentences_must_exist(tmp_path):
 
 
 def test_pretraining_needs_no_test_split():
-    config = copy.deepcopy(DEMO)
-    pretraining = {pair: corpus | {"sentences": LACKING} for pair, corpus in DEMO["translation"]["corpus"].items()}
-    config["translation"]["pretraining"] = {"corpus": pretraining, "training": TRAINING}
+    config = changed("translation/pretraining", {"corpus": dict.fromkeys(PAIRS, LACKING), "training": TRAINING})
     assert problems(config) == []
 
 
@@ -287,13 +283,13 @@ def test_pretraining_needs_no_test_split():
         ),
         (
             "masked_lm/unseen",
-            {"other": {"source": "bible", "valid": ["Ruth", "Esther"]}},
+            {"other": {"source": "bible", "valid": ["Ruth", "Jude"]}},
             "other.valid: must have other books than corpus.train, got Ruth in both",
         ),
     ],
 )
 def test_books_that_cannot_be_read_are_named(key, value, problem):
-    (found,) = problems(changed(key, value, "demo"))
+    (found,) = problems(changed(key, value))
     assert found.startswith(key.replace("/", "."))
     assert found.endswith(problem)
 

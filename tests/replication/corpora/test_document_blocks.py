@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from replication.corpora.document_blocks import cut_into_blocks, join_sentences
 from replication.corpora.sources import read_block_sentences, read_document_blocks, read_parallel_splits
 
-GRAMMAR = {"source": "grammar", "sentences": {"train": 60, "valid": 10, "test": 10}, "seed": 4}
+BIBLE = {"source": "bible", "valid": ["Titus"], "test": ["Philemon"]}
 
 sentences = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6), st.booleans()), max_size=12)
 
@@ -59,21 +59,21 @@ def test_bad_arguments_are_named():
         cut_into_blocks({"fr": ["a"]}, [0, 0], 5)
 
 
-def test_the_grammars_blocks_are_its_documents_where_they_fit():
-    single = read_parallel_splits(GRAMMAR, ["valid", "test"], ["fr", "en"])
-    whole = read_document_blocks(GRAMMAR, ["valid", "test"], ["fr", "en"], 10_000)
+def test_blocks_are_whole_chapters_where_they_fit():
+    single = read_parallel_splits(BIBLE, ["valid", "test"], ["grc", "en"])
+    whole = read_document_blocks(BIBLE, ["valid", "test"], ["grc", "en"], 10_000)
     for split, sides in whole.items():
-        assert len(sides["fr"]) < len(single[split]["fr"])
+        assert len(sides["grc"]) == {"valid": 3, "test": 1}[split]
         for side in sides:
             assert " ".join(sides[side]) == " ".join(single[split][side])
 
 
 def test_blocks_hold_the_sentences_of_the_split_in_their_order():
-    single = read_parallel_splits(GRAMMAR, ["valid", "test"], ["fr", "en"])
-    blocks = read_block_sentences(GRAMMAR, ["valid", "test"], ["fr", "en"], 40)
+    single = read_parallel_splits(BIBLE, ["valid", "test"], ["grc", "en"])
+    blocks = read_block_sentences(BIBLE, ["valid", "test"], ["grc", "en"], 40)
     for split, sides in blocks.items():
-        assert [len(block) for block in sides["fr"]] == [len(block) for block in sides["en"]]
-        assert max(len(block) for block in sides["fr"]) > 1
+        assert [len(block) for block in sides["grc"]] == [len(block) for block in sides["en"]]
+        assert max(len(block) for block in sides["grc"]) > 1
         for side in sides:
             assert [sentence for block in sides[side] for sentence in block] == single[split][side]
 

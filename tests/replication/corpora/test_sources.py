@@ -4,15 +4,9 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from replication.corpora.documents import Document, Sentence
-from replication.corpora.grammar.corpus import write_corpus
 from replication.corpora.sources import read_splits
 
 HELD_OUT = [Document([Sentence(["held", "out"])])]
-
-
-def test_grammar():
-    section = {"source": "grammar", "words": {"train": 300, "valid": 200}, "seed": 4}
-    assert read_splits(section, ["train", "valid"]) == write_corpus({"train": 300, "valid": 200}, seed=4)
 
 
 def test_folder(tmp_path):
@@ -27,13 +21,13 @@ def test_hub(tmp_path):
     assert {split: list(documents) for split, documents in splits.items()} == {"valid": HELD_OUT}
 
 
-@pytest.mark.parametrize("section", [{"source": "folder"}, {"source": "hub"}, {"source": "grammar", "seed": 0}])
+@pytest.mark.parametrize("section", [{"source": "folder"}, {"source": "hub"}, {"source": "bible"}])
 def test_a_source_without_its_key_is_an_error(section):
     with pytest.raises(ValueError, match=f"{section['source']!r} lacks a key"):
         read_splits(section, ["train"])
 
 
-@pytest.mark.parametrize("section", [{"source": "ftp"}, {}, {"source": "Grammar"}])
+@pytest.mark.parametrize("section", [{"source": "ftp"}, {}, {"source": "Bible"}])
 def test_an_unknown_source_is_named_with_those_that_are_known(section):
     with pytest.raises(ValueError, match=f"must be bible, grammar, folder or hub, got {section.get('source')!r}"):
         read_splits(section, ["train"])

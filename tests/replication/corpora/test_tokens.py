@@ -1,16 +1,30 @@
 """Blocks of subword ids: a lossless stream cut in pieces, with every subword's tag and chain beside it."""
 
-from itertools import islice
-
 import pytest
 import torch
 
 from replication.corpora import tokens
+from replication.corpora.bible import read_chapters
 from replication.corpora.documents import Document, Sentence
-from replication.corpora.grammar.corpus import write_documents
 from replication.files.storage import read_header, read_tensors
 
-DOCUMENTS = list(islice(write_documents(3), 12))
+
+def annotated(document: Document) -> Document:
+    """The document with three tags, and a chain per capitalised word."""
+    names: dict[str, int] = {}
+    return Document(
+        [
+            Sentence(
+                verse.words,
+                ["PUNCT" if not word.isalpha() else "PROPN" if word[0].isupper() else "X" for word in verse.words],
+                [names.setdefault(word, len(names)) if word[0].isupper() else -1 for word in verse.words],
+            )
+            for verse in document.sentences
+        ]
+    )
+
+
+DOCUMENTS = [annotated(chapter) for chapter in read_chapters(["Jonah"])]
 WORDS = [word for document in DOCUMENTS for sentence in document.sentences for word in sentence.words]
 
 

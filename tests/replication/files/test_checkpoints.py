@@ -32,7 +32,7 @@ SIZES = {"layers": 1, "dimension": 8, "heads": 2, "inner": 8, "dropout": 0.0}
 RECIPE = {"steps": 4, "length": 8, "learning_rate": 0.01, "warmup_steps": 1, "clip_norm": 1.0, "log_every": 2}
 ROWS = {"train": 2, "valid": 2, "test": 2}
 SECTION = {
-    "corpora": {"toy": {"source": "grammar", "words": {"train": 120, "valid": 40, "test": 40}, "seed": 0}},
+    "corpora": {"toy": {"source": "bible", "train": ["Philemon"], "valid": ["2 John"], "test": ["3 John"]}},
     "rows": ROWS,
     "recipe": RECIPE,
     "seeds": [3, 4],

@@ -36,7 +36,7 @@ SECTIONS = {
     "patterns": PATTERNS,
     "captioning": CAPTIONING,
 }
-TOY, PAIR = "patterns/text/toy", "translation/fr-en"
+TOY, PAIR = "patterns/text/toy", "translation/grc-en"
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def captioning() -> list[Stage]:
 
 def translation() -> list[Stage]:
     """From sentences to BLEU; the GPU machine has no fairseq."""
-    corpus = [f"{PAIR}/corpus/{split}.{language}" for split in (*SPLITS, "test") for language in ("fr", "en")]
-    data = [f"{PAIR}/data/{file}" for file in ("dict.en.txt", "train.fr-en.en.bin", "valid.fr-en.fr.idx")]
+    corpus = [f"{PAIR}/corpus/{split}.{language}" for split in (*SPLITS, "test") for language in ("grc", "en")]
+    data = [f"{PAIR}/data/{file}" for file in ("dict.en.txt", "train.grc-en.en.bin", "valid.grc-en.grc.idx")]
     return [
         Stage("parallel-corpus", (PAIR,)),
         Stage("binarize", (PAIR,), tuple(corpus)),

@@ -2,13 +2,12 @@
 
 import sys
 from functools import cache
-from itertools import islice
 from pathlib import Path
 
 import torch
 from transformers import PreTrainedTokenizerFast, RobertaForMaskedLM
 
-from replication.corpora.grammar.corpus import write_documents
+from replication.corpora.bible import read_chapters
 from replication.corpora.tokens import KIND, encode_blocks, save_tokenizer, train_tokenizer
 from replication.files.storage import write_tensors
 from replication.masked_lm.model import build_model
@@ -40,7 +39,7 @@ TRAINING = {
 @cache
 def text() -> tuple[PreTrainedTokenizerFast, torch.Tensor]:
     """A tokenizer and blocks ``[N, 16]``."""
-    documents = list(islice(write_documents(0), 12))
+    documents = list(read_chapters(["Jonah"]))
     tokenizer = train_tokenizer(documents, vocab_size=300)
     return tokenizer, encode_blocks(documents, tokenizer, LENGTH)[0]["input_ids"]
 

@@ -178,9 +178,8 @@ def test_cross_attention_is_that_of_the_model(translator):
     torch.testing.assert_close(extra["attn"][0][0], pieces[-1].mean(0))
 
 
-PLACE, TOP_K, FULL = "forms/sentences/fr-en", "top-k_k2_seed0", "full_seed0"
+PLACE, TOP_K, FULL = "forms/sentences/grc-en", "top-k_k2_seed0", "full_seed0"
 SECTION = FORMS["sentences"] | {
-    "corpus": {"fr-en": {"source": "grammar", "sentences": {"train": 40, "valid": 8, "test": 6}, "seed": 3}},
     "merges": 50,
     "architecture": ARCHITECTURE,
     "training": TRAINING | {"max_update": 2},
@@ -204,7 +203,7 @@ def output(whole):
     return whole / "results/tiny" / PLACE
 
 
-def test_the_stages_from_the_grammar_to_the_tables(output):
+def test_the_stages_from_the_text_to_the_tables(output):
     measured = {name: pd.read_csv(output / name / "measured.csv") for name in (TOP_K, FULL)}
     assert measured[TOP_K]["tested_with"].tolist() == ["Top-k", "Full"]
     assert (measured[TOP_K]["attended_cross"].iloc[0], measured[TOP_K]["budget"].iloc[0]) == (2, 2)

@@ -24,7 +24,7 @@ ARCHITECTURE = {
 }
 TRAINING = {"lr": 0.01, "warmup_updates": 5, "max_tokens": 200, "dropout": 0.0, "max_update": 12, "update_freq": 2}
 PLACE = "translation/en-de"
-SECTION = TRANSLATION | {"corpus": {"en-de": TRANSLATION["corpus"]["fr-en"]}, "architecture": ARCHITECTURE}
+SECTION = TRANSLATION | {"corpus": {"en-de": {"source": "folder", "path": "."}}, "architecture": ARCHITECTURE}
 
 
 @pytest.fixture(scope="module")
