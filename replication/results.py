@@ -198,27 +198,6 @@ def read_cross_attention(folder: Path) -> pd.DataFrame:
     return _read_all(folder, "*_seed*/cross_attention.csv", "a trained attention form")
 
 
-def read_pronouns(folder: Path) -> pd.DataFrame:
-    """Return how many pronoun contrasts each translator decides correctly.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of a language pair.
-
-    Returns
-    -------
-    DataFrame
-        ``context``, ``pronoun``, ``contrasts``, ``right``, ``form``, ``budget`` and ``seed``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no table.
-    """
-    return _read_all(folder, "*_seed*/pronouns.csv", "pronouns")
-
-
 def _read_all(folder: Path, pattern: str, what: str) -> pd.DataFrame:
     """Concatenate the tables whose paths match a pattern, in path order."""
     paths = listed_files(folder, pattern)

@@ -30,8 +30,6 @@ CONTENDERS = (
     *product(("sparselib", "entmax"), ("entmax15",)),
     *product(("sparselib", "entmax"), ("entmax_alpha",)),
 )
-#: Forms whose pronouns are measured in documents: full attention, and the one that Extremely Sparse Transformer proposes.
-FORMS_WITH_PRONOUNS = ("Full", "Top-k OOW")
 
 
 @dataclass(frozen=True)
@@ -116,13 +114,6 @@ def cell_jobs(section: Section, chosen: Callable[[Cell], bool] = lambda cell: Tr
     found = [cell for cell in cells(section) if chosen(cell)]
     for start in range(0, len(found), section.models_per_job):
         yield start // section.models_per_job, found[start : start + section.models_per_job]
-
-
-def cells_with_pronouns(section: Section, pair: str) -> list[Cell]:
-    """Return the cells whose pronouns are measured: into English, where the corpus marks its documents."""
-    if section.corpus[pair].source != "grammar" or not pair.endswith("-en"):
-        return []
-    return [cell for cell in cells(section) if cell.form in FORMS_WITH_PRONOUNS]
 
 
 def word_alignment_is_known(section: Section, pair: str) -> bool:

@@ -22,7 +22,7 @@ from replication.layout import (
     results_folder,
     scaling_table,
 )
-from replication.trained import cells, cells_with_pronouns, members, symbol_lms
+from replication.trained import cells, members, symbol_lms
 
 PUBLISHED = Path("config/published")
 
@@ -265,13 +265,7 @@ def _forms(run: Config, results: Path) -> Iterator[Notebook]:
             yield table("explicit_sparse/tables_translation", tables)
         yield table("extremely_sparse/table1_sentences", [*tables, PUBLISHED / "extremely_sparse_table1.csv"])
     if "documents" in units:
-        section = units["documents"]
-        pronouns = [
-            ParallelText(results / "forms" / "documents" / pair).cell(cell.name) / "pronouns.csv"
-            for pair in section.corpus
-            for cell in cells_with_pronouns(section, pair)
-        ]
-        tables = [*_form_tables(run, results, "documents"), *pronouns]
+        tables = _form_tables(run, results, "documents")
         yield table("extremely_sparse/table2_documents", [*tables, PUBLISHED / "extremely_sparse_table2.csv"])
 
 

@@ -198,11 +198,7 @@ class FormDocuments(FormSentences):
 
 
 class Forms(Section):
-    """A translator for each attention form of Extremely Sparse Transformer, budget and seed: at least one of both keys.
-
-    Where the embedded documents are translated into English, the pronouns of `Full` and `Top-k OOW` are measured, too: the
-    choice of he, she or it, with the sentences before and without.
-    """
+    """A translator for each attention form of Extremely Sparse Transformer, budget and seed: at least one of both keys."""
 
     sentences: t.Maybe[FormSentences] = None
     documents: t.Maybe[FormDocuments] = None

@@ -37,7 +37,6 @@ MODULES = {
         "measure_characters",
         "character_baselines",
         "measure_forms",
-        "measure_pronouns",
         "measure_captioners",
     ),
     "blocks": ("fit_blocks", "evaluate_blocks", "time_blocks", "time_steps", "normalizer_speed", "scaling"),

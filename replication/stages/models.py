@@ -237,36 +237,6 @@ def measure_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> 
         write_table(folder / "measured.csv", pd.DataFrame(rows).assign(**columns), empty)
 
 
-def measure_pronouns(place: FormsPlace, config: ConfigFile) -> None:
-    """Measure by contrast how often translators into English choose the right pronoun, with context and without."""
-    from replication.config import load
-    from replication.corpora.sources import read_block_sentences
-    from replication.corpora.subwords import load_codes, tokenizer
-    from replication.files.storage import write_table
-    from replication.places import parallel_place
-    from replication.trained import cells_with_pronouns
-    from replication.translation.model import BATCH_TOKENS, load_translator
-    from replication.translation.pronouns import CONTRASTS, contrasts_of, first_of_each, measure
-
-    text = parallel_place(load(config), place, "forms/documents/")
-    section, files, languages = text.section, text.files, list(text.pair)
-    chosen = cells_with_pronouns(section, "-".join(languages))
-    if not chosen:
-        raise ValueError(
-            f"{place}: pronouns are measured in documents of the grammar, into English; nothing to do here"
-        )
-    inputs(files.data, *(files.cell(it.name) / "model.safetensors" for it in chosen))
-    # All splits together decide which sentences the test set gets.
-    blocks = read_block_sentences(text.corpus.given(), list(text.splits), languages, text.block_words)["test"]
-    tokenize = {language: tokenizer(section.words, language) for language in languages}
-    sides = [[[tokenize[language](line) for line in block] for block in blocks[language]] for language in languages]
-    asked, codes = first_of_each(contrasts_of(*sides), CONTRASTS), load_codes(files.codes)
-    for it in chosen:
-        translator = load_translator(files.cell(it.name) / "model.safetensors", files.data)
-        table = measure(translator, asked, codes, BATCH_TOKENS).assign(**it.columns)
-        write_table(files.cell(it.name) / "pronouns.csv", table, ["budget"])
-
-
 def measure_captioners(config: ConfigFile) -> None:
     """Describe the test images with every captioner, and score the captions."""
     import json

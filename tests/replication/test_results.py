@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from replication import results
-from replication.files.storage import write_table
 from replication.results import (
     at_every_count,
     front,
@@ -18,7 +17,6 @@ from replication.results import (
     read_block_times,
     read_blocks,
     read_characters,
-    read_pronouns,
     read_replaced,
     read_sweep,
     span_at,
@@ -206,19 +204,6 @@ def test_spans_are_read_between_the_lines_of_the_log(bits, span):
     """At the first crossing, even if bits rise again later."""
     log = pd.DataFrame({"valid_bits": [2.0, 1.5, 1.6, 1.1], "mean_span": [10.0, 20.0, 20.0, 40.0]})
     assert span_at(log, bits) == pytest.approx(span, nan_ok=True)
-
-
-def test_pronouns_of_every_model_are_read(tmp_path):
-    rows = pd.DataFrame({"context": [True, False], "pronoun": "it", "contrasts": 3, "right": [2, 1], "seed": 0})
-    models = {"full_seed0": ("Full", None), "top-k-oow_k8_seed0": ("Top-k OOW", 8)}
-    for name, (form, budget) in models.items():
-        write_table(tmp_path / name / "pronouns.csv", rows.assign(form=form, budget=budget), ["budget"])
-    found = read_pronouns(tmp_path)
-    assert found["form"].tolist() == ["Full", "Full", "Top-k OOW", "Top-k OOW"]
-    assert found["context"].tolist() == [True, False] * 2
-    assert found["budget"].fillna(0).tolist() == [0, 0, 8, 8]
-    with pytest.raises(FileNotFoundError, match=r"no table of pronouns \(\*_seed\*/pronouns\.csv\)"):
-        read_pronouns(tmp_path / "full_seed0")
 
 
 def test_forms_are_named_as_the_predictors_are():

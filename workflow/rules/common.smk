@@ -34,7 +34,6 @@ from replication.stages.ledger import decisive
 from replication.trained import (
     CONTENDERS,
     cell_jobs,
-    cells_with_pronouns,
     members,
     trained_models,
 )

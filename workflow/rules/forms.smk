@@ -128,30 +128,3 @@ for place, text in PARALLEL_PLACES.items():
                 f"Measure translators with attention forms: {unit}, {pair}, models: {len(cells)}"
             shell:
                 "replicate measure-forms {params.place} {params.cells} --config {params.config} > {log} 2>&1"
-
-    cells = cells_with_pronouns(section, pair) if unit == "documents" else []
-    if cells:
-
-        rule:
-            name:
-                f"measure_pronouns_{pair.replace('-', '_')}"
-            input:
-                **job("measure-pronouns"),
-                data=files.data,
-                models=[files.cell(cell.name) / "model.safetensors" for cell in cells],
-            output:
-                [files.cell(cell.name) / "pronouns.csv" for cell in cells],
-            log:
-                LOGS / place / "pronouns.log",
-            resources:
-                **needs("measure_pronouns"),
-            params:
-                code=function_hash("measure-pronouns"),
-                config=CONFIGURATION,
-                settings=text_settings(text) | picked(section, "words"),
-                columns=[cell.columns for cell in cells],
-                place=place,
-            message:
-                f"Measure pronoun translation: documents, {pair}, models: {len(cells)}"
-            shell:
-                "replicate measure-pronouns {params.place} --config {params.config} > {log} 2>&1"
