@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replication.corpora.grammar import lexicon
-from replication.corpora.grammar.dice import Dice
-from replication.corpora.grammar.english.forms import article
+from replication.captioning.dice import Dice
 
 #: Sides in pixels: of a picture, of a cell with one figure, and of a patch, which is a region of the picture.
 SIDE, CELL, PATCH = 48, 16, 8
@@ -45,13 +43,16 @@ COLOURS = {
     "grey": (0.5, 0.5, 0.5),
     "purple": (0.5, 0.1, 0.6),
 }
-_FURS = [trait for trait in lexicon.ANIMAL_TRAITS if trait in COLOURS]
+#: Colours of animals, the most frequent first.
+_FURS = ["brown", "black", "white", "grey"]
+#: Colours of places, and their prepositions.
 _GROUNDS = {
     "park": (0.7, 0.9, 0.65),
     "beach": (0.95, 0.87, 0.65),
     "square": (0.8, 0.8, 0.85),
     "cafe": (0.85, 0.7, 0.7),
 }
+_PREPOSITIONS = {"park": "in", "beach": "on", "square": "in", "cafe": "in"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Figure:
 
     def phrase(self) -> str:
         """Return the figure in words, such as "a red ball"."""
-        return f"{article(self.colour)} {self.colour} {self.noun}"
+        article = "an" if self.colour[0] in "aeiou" else "a"
+        return f"{article} {self.colour} {self.noun}"
 
     def beside(self, other: "Figure") -> str:
         """Return the direction from another figure, along the axis on which they are farther apart."""
@@ -150,7 +152,7 @@ def _painted(figures: list[Figure], place: str, dice: Dice) -> np.ndarray:
 
 def _described(figures: list[Figure], place: str, dice: Dice) -> list[str]:
     """Caption the figures in five forms, 70 % in their order and the rest reversed, since people mostly agree on the order."""
-    where = f"{lexicon.RESORTS[place]} the {place}"
+    where = f"{_PREPOSITIONS[place]} the {place}"
     captions = []
     for form in range(CAPTIONS):
         first, second, *rest = figures if dice.chance(0.7) else figures[::-1]

@@ -21,7 +21,7 @@ class SceneImages(Section):
 
 
 class Scenes(Section):
-    """Scenes of the embedded corpus' world, drawn here."""
+    """Scenes of things and animals, drawn here."""
 
     source: Literal["scenes"]
     images: SceneImages = Field(description="Images per split.")
