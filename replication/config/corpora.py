@@ -21,7 +21,7 @@ Language = t.matching("[a-z]{2,3}", "a language code such as en")
 LANGUAGE = Field(
     None,
     description="Language of text without parts of speech, `en` if left out. spaCy's small model of this language tags the "
-    "validation split, and must be installed unless it is English.",
+    "validation split, and must be installed.",
 )
 
 

