@@ -263,7 +263,7 @@ def test_a_changed_text_is_refused_before_the_training(untrained, tmp_path):
 
 
 def test_a_test_text_that_is_too_short_is_named_in_one_line(untrained, tmp_path):
-    configure(tmp_path, char_lm=SECTION | {"rows": ROWS | {"test": 200}})
+    configure(tmp_path, char_lm=SECTION | {"rows": ROWS | {"test": 2000}})
     assert_one_line(train(tmp_path), "test.txt: the text must have more than")
     assert not (untrained / "models").exists()
 

@@ -6,7 +6,7 @@ from itertools import islice, permutations
 import pytest
 from scenes import SCENES
 
-from replication.corpora.alignment import align, from_pharaoh, to_pharaoh
+from replication.corpora.alignment import align, from_pharaoh
 from replication.corpora.documents import Sentence
 from replication.corpora.grammar import story
 from replication.corpora.grammar.concepts import number_nodes
@@ -123,18 +123,6 @@ def test_the_english_corpus_is_the_text_it_always_was():
     assert digest.hexdigest() == "886b57583381676fcf5c007c9530a8caf07674962de96aafc9882a21f749b26d"
 
 
-def test_alignment_files_have_the_usual_lines():
-    assert to_pharaoh([(0, 0), (1, 2)]) == "0-0 1-2"
-    assert from_pharaoh("0-0 1-2\n") == [(0, 0), (1, 2)]
-    assert from_pharaoh(to_pharaoh([])) == []
-
-
-@pytest.mark.parametrize("line", ["0", "0-", "a-1", "0-1-2"])
-def test_another_line_is_refused(line):
-    with pytest.raises(ValueError, match="must be an alignment"):
-        from_pharaoh(line)
-
-
 def test_the_grammars_alignments_are_those_of_its_sentences():
     source = {"source": "grammar", "sentences": {"train": 60, "test": 20}, "seed": 4}
     lines = read_alignments(source, ["train", "test"], ["fr", "en"], "spaces")["test"]
@@ -145,4 +133,3 @@ def test_the_grammars_alignments_are_those_of_its_sentences():
         assert links
         assert max(a for a, _ in links) < len(first.split())
         assert max(b for _, b in links) < len(second.split())
-    assert read_alignments({"source": "folder", "path": "x"}, ["test"], ["fr", "en"], "spaces") == {}

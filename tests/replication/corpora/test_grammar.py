@@ -14,6 +14,7 @@ from replication.corpora.grammar import lexicon
 from replication.corpora.grammar.corpus import write_corpus, write_documents
 from replication.corpora.grammar.english import forms as english_forms
 from replication.corpora.grammar.stage import Stage
+from replication.corpora.sources import read_splits
 
 UPOS = set("DET NOUN PROPN PRON VERB AUX ADJ ADV ADP CCONJ SCONJ PART PUNCT NUM".split())
 CLASSES = {
@@ -215,3 +216,8 @@ def test_irregular_and_regular_forms():
     assert [english_forms.plural(noun) for noun in "mouse box story key".split()] == "mice boxes stories keys".split()
     assert english_forms.finite("fly", "present", 3, False) == "flies"
     assert english_forms.finite("be", "past", 2, False) == "were"
+
+
+def test_a_section_of_the_configuration_finds_it():
+    section = {"source": "grammar", "words": {"train": 300, "valid": 200}, "seed": 4}
+    assert read_splits(section, ["train", "valid"]) == write_corpus({"train": 300, "valid": 200}, seed=4)

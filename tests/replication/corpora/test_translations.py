@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from replication.corpora.alignment import align
 from replication.corpora.grammar.corpus import write_documents
 from replication.corpora.grammar.translations import LANGUAGES, write_translations
+from replication.corpora.sources import read_parallel_splits
 
 SIZES = {"train": 600, "valid": 100, "test": 100}
 
@@ -66,3 +67,12 @@ def test_bad_arguments_are_named():
         write_translations({"train": 10}, 0, ())
     with pytest.raises(ValueError, match="`sentences` must be positive, got 0 for valid"):
         write_translations({"train": 10, "valid": 0}, 0)
+
+
+def test_a_section_of_the_configuration_finds_it():
+    section = {"source": "grammar", "sentences": {"train": 40, "valid": 10}, "seed": 3}
+    found = read_parallel_splits(section, ["train", "valid"], ["en", "de"])
+    written = write_translations({"train": 40, "valid": 10}, 3, ("en", "de"))
+    for split, pairs in written.items():
+        for language in ("en", "de"):
+            assert found[split][language] == [" ".join(pair.sentences[language].words) for pair in pairs]
