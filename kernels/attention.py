@@ -19,6 +19,7 @@ from .checks import (
     scaled,
 )
 from .operator import attend
+from .rules import MaskMod, ScoreMod
 
 
 def block_sparse_entmax_attention(
@@ -31,6 +32,8 @@ def block_sparse_entmax_attention(
     scale: float | Tensor | None = None,
     causal: bool = False,
     lengths: Tensor | None = None,
+    mask_mod: MaskMod | None = None,
+    score_mod: ScoreMod | None = None,
     backend: str | None = None,
     certify: bool = False,
     exact: bool = False,
@@ -54,6 +57,14 @@ def block_sparse_entmax_attention(
         Whether each query attends only to its own and earlier keys. Requires Q = K.
     lengths : int Tensor ``[B]``, optional
         Tokens of each sequence. Later tokens are padding, which neither attends nor is attended to. Requires Q = K.
+    mask_mod : callable, optional
+        Function ``(b, h, q_idx, kv_idx) -> Bool``, True where a query may attend to a key, as for FlexAttention: a window,
+        documents, left padding. It applies inside visited blocks, together with `causal`, `lengths` and the rule of
+        `block_mask`. Arguments are int64 tensors that broadcast, so use tensor operations such as ``&`` and ``torch.where``.
+    score_mod : callable, optional
+        Function ``(score, b, h, q_idx, kv_idx) -> score``, as for FlexAttention: a soft cap, ALiBi, a bias. The score includes
+        `scale` and has at least single precision; ``-inf`` hides a pair. Tensors that the function reads get gradients, each
+        of which takes time proportional to the tensor's size for every 262,144 scores.
     backend : str, optional
         ``"gather"`` (PyTorch only) or ``"triton"`` (not for float64). By default, gather on a CPU and Triton on a GPU. A
         backend that cannot run raises an error; the function never falls back to the other one.
@@ -85,6 +96,8 @@ def block_sparse_entmax_attention(
         If `alpha` is outside 1 to 2 or a tensor with a gradient or several numbers, or a head dimension is above 256.
         If `backend` is unknown, or does not support the dtype, device or alpha: Triton computes in float32, so its alpha must
         be 1 or at least 1.01.
+        If there is a rule, and `backend` is not ``"gather"`` on a GPU, `certify` or `exact` is True, or the call is compiled.
+        If `mask_mod` does not return booleans.
         If a score overflows (gather only; Triton returns NaN in that row), or `exact` is True and scores are too large to
         certify.
         If numbers are checked, and `q`, `k` or `v` has NaN or infinite entries or a length is outside 0 to n.
@@ -106,6 +119,18 @@ def block_sparse_entmax_attention(
     >>> output, certificate = block_sparse_entmax_attention(q, q, q, mask, certify=True)
     >>> output.shape, certificate.rows.shape, round(certificate.share, 3)
     (torch.Size([1, 2, 100, 16]), torch.Size([1, 2, 100]), 0.143)
+
+    Within the visited blocks, a window of 9 keys, and ALiBi with a learned slope for each head:
+
+    >>> slopes = torch.ones(2, requires_grad=True)
+    >>> output = block_sparse_entmax_attention(
+    ...     q, q, q, mask,
+    ...     mask_mod=lambda b, h, q_idx, kv_idx: (q_idx - kv_idx).abs() <= 4,
+    ...     score_mod=lambda score, b, h, q_idx, kv_idx: score - slopes[h] * (q_idx - kv_idx).abs(),
+    ... )
+    >>> output.square().sum().backward()
+    >>> slopes.grad.shape
+    torch.Size([2])
     """
     q, k, v = autocast(q, k, v)
     check_tensors(q, k, v)
@@ -118,6 +143,16 @@ def block_sparse_entmax_attention(
     check_lengths(lengths, q)
     check_factors(alpha, scale, q.shape[1])
     check_backend(backend, q, alpha)
+    _check_rules(
+        {"mask_mod": mask_mod, "score_mod": score_mod, "block_mask.mask_mod": block_mask and block_mask.mask_mod},
+        {
+            "for the Triton backend, which has no token-level rules; use backend='gather', or `causal`, `lengths` and "
+            "BlockMask.from_flex(..., drop_mask_mod=True)": (backend or ("triton" if q.is_cuda else "gather"))
+            == "triton",
+            "with `certify` or `exact`, whose bounds ignore rules; leave one of them out": certify or exact,
+            "under torch.compile; call the attention outside the compiled function": torch.compiler.is_compiling(),
+        },
+    )
     if isinstance(scale, Tensor):
         q, scale = scaled(q, scale), 1.0
     if not torch.compiler.is_compiling() and (q.device.type == "cpu" if check is None else check):
@@ -125,7 +160,7 @@ def block_sparse_entmax_attention(
     elif lengths is not None:
         q, k, v = (_without_padding(x, lengths) for x in (q, k, v))
     rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
-    run = partial(attend, backend=backend, precise=certify or exact)
+    run = partial(attend, mask_mod=mask_mod, score_mod=score_mod, backend=backend, precise=certify or exact)
     if exact:
         output, _, certificate = certificates.exact(run, q, k, v, block_mask, **rules)
         return output, certificate
@@ -152,6 +187,16 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> Non
                 f"got {block_mask.shape}"
             )
     check_same_device("block_mask", block_mask.device, q)
+
+
+def _check_rules(rules: dict[str, object], obstacles: dict[str, bool]) -> None:
+    """Check that rules are functions, and that nothing in the call prevents them."""
+    for name, rule in rules.items():
+        if rule is not None and not callable(rule):
+            raise ValueError(f"`{name}` must be a function of index tensors, got {type(rule).__name__}")
+        for obstacle, applies in obstacles.items():
+            if rule is not None and applies:
+                raise ValueError(f"`{name}` must be None {obstacle}")
 
 
 def _without_padding(x: Tensor, lengths: Tensor) -> Tensor:

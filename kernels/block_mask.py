@@ -10,15 +10,16 @@ from torch.nn.attention import flex_attention
 from . import flex
 from .checks import check_integers, pair
 from .lists import concatenated, within_count
+from .rules import MaskMod
 
 
 @dataclass(frozen=True, eq=False)
 class BlockMask:
-    """Key blocks that each query block visits, per batch entry and head; a query attends to all tokens of a visited block.
+    """Key blocks that each query block visits, per batch entry and head, and an optional rule for pairs inside them.
 
     The first ``kv_num_blocks[b, h, i]`` entries of ``kv_indices[b, h, i]`` are the key blocks that query block i visits. Later
-    entries are ignored. As in FlexAttention, blocks can be listed separately as *full*. Here both lists mean the same, because
-    causality and lengths are arguments of the attention and apply to all blocks.
+    entries are ignored. As in FlexAttention, blocks can be listed separately as *full*: there, `mask_mod` must be True for all
+    pairs. Causality, lengths and rules that are arguments of the attention apply to all blocks.
 
     Parameters
     ----------
@@ -32,6 +33,9 @@ class BlockMask:
         Number of queries and of keys. They need not be multiples of the block size.
     full_kv_num_blocks, full_kv_indices : Tensor, optional
         A second list of the same form. No block may be in both.
+    mask_mod : callable, optional
+        Function ``(b, h, q_idx, kv_idx) -> Bool`` as for
+        :func:`~sparselib.kernels.block_sparse_entmax_attention`; a query attends to all tokens of a block by default.
 
     Raises
     ------
@@ -58,6 +62,7 @@ class BlockMask:
     length: tuple[int, int]
     full_kv_num_blocks: Tensor | None = None
     full_kv_indices: Tensor | None = None
+    mask_mod: MaskMod | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "block_size", pair("block_size", self.block_size))
@@ -171,7 +176,7 @@ class BlockMask:
         return visited / max(1, self.kv_num_blocks.numel() * self.blocks[1])
 
     def to(self, device: torch.device | str | torch.dtype) -> Self:
-        """Return the mask on another device.
+        """Return the mask on another device, with the same `mask_mod`, whose own tensors stay where they are.
 
         Parameters
         ----------
@@ -211,6 +216,7 @@ class BlockMask:
         length: tuple[int, int],
         full_kv_num_blocks: Tensor | None = None,
         full_kv_indices: Tensor | None = None,
+        mask_mod: MaskMod | None = None,
     ) -> Self:
         """Return a mask without checking its lists, so that a GPU need not wait.
 
@@ -223,8 +229,8 @@ class BlockMask:
             Counts and indices, as for the class.
         block_size, length : tuple of int
             For queries and for keys; one integer is not accepted here.
-        full_kv_num_blocks, full_kv_indices : Tensor, optional
-            A second list.
+        full_kv_num_blocks, full_kv_indices, mask_mod : optional
+            A second list, and a rule, as for the class.
 
         Returns
         -------
@@ -232,7 +238,7 @@ class BlockMask:
             The mask of these lists.
         """
         mask = object.__new__(cls)
-        values = (kv_num_blocks, kv_indices, block_size, length, full_kv_num_blocks, full_kv_indices)
+        values = (kv_num_blocks, kv_indices, block_size, length, full_kv_num_blocks, full_kv_indices, mask_mod)
         for field, value in zip(fields(cls), values, strict=True):
             object.__setattr__(mask, field.name, value)
         return mask
@@ -282,39 +288,30 @@ class BlockMask:
 
     @classmethod
     def from_flex(cls, mask: flex_attention.BlockMask, *, drop_mask_mod: bool = False) -> Self:
-        """Return the blocks of a FlexAttention mask.
+        """Return the blocks of a FlexAttention mask, and its ``mask_mod`` for the partial ones.
 
         Parameters
         ----------
         mask : torch.nn.attention.flex_attention.BlockMask
             Any FlexAttention mask.
         drop_mask_mod : bool
-            Whether to visit partial blocks whole and ignore their ``mask_mod``. Pass that rule to the attention as `causal` or
-            `lengths`.
+            Whether to visit partial blocks whole and ignore their ``mask_mod``. For the Triton backend, which has no rules,
+            pass the rule to the attention as `causal` or `lengths` instead.
 
         Returns
         -------
         BlockMask
             A mask that shares the lists of `mask`.
 
-        Raises
-        ------
-        ValueError
-            If `mask` has partial blocks with a ``mask_mod``, and `drop_mask_mod` is False.
-
         Examples
         --------
-        >>> import torch
-        >>> mask = BlockMask.from_dense(torch.eye(4, dtype=torch.bool).view(1, 1, 4, 4), 16, 50)
-        >>> BlockMask.from_flex(mask.to_flex()).length
-        (50, 50)
+        >>> from torch.nn.attention.flex_attention import create_block_mask
+        >>> near = create_block_mask(lambda b, h, q_idx, kv_idx: abs(q_idx - kv_idx) < 20, None, None, 50, 50, "cpu", 16)
+        >>> mask = BlockMask.from_flex(near)
+        >>> mask.length, mask.mask_mod is near.mask_mod
+        ((50, 50), True)
         """
-        has_rule = not drop_mask_mod and mask.mask_mod is not flex_attention.noop_mask
-        if has_rule and mask.kv_num_blocks.any():
-            raise ValueError(
-                "`mask` must not have partial blocks with a mask_mod, which BlockMask cannot store; pass drop_mask_mod=True to "
-                "visit them whole, and `causal` or `lengths` to the attention instead of the mask_mod"
-            )
+        has_rule = not drop_mask_mod and mask.mask_mod is not flex_attention.noop_mask and mask.kv_num_blocks.any()
         return cls(
             mask.kv_num_blocks,
             mask.kv_indices,
@@ -322,10 +319,11 @@ class BlockMask:
             mask.seq_lengths,
             mask.full_kv_num_blocks,
             mask.full_kv_indices,
+            mask.mask_mod if has_rule else None,
         )
 
     def to_flex(self) -> flex_attention.BlockMask:
-        """Return a FlexAttention mask of the same blocks, all listed as *full*.
+        """Return a FlexAttention mask of the same blocks, all listed as *full* unless there is a `mask_mod`.
 
         Returns
         -------
@@ -337,7 +335,8 @@ class BlockMask:
         Uncompiled FlexAttention does not read the lists, so the returned ``mask_mod`` looks up the block of each pair. Compiled
         FlexAttention does not call it for full blocks.
         """
-        return flex.of_full_blocks(*concatenated(self.lists()), self.to_dense(), self.block_size, self.length)
+        sizes = self.block_size, self.length
+        return flex.of_blocks(*concatenated(self.lists()), self.to_dense(), *sizes, self.mask_mod)
 
 
 def _without_copies(counts: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

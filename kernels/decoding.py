@@ -58,7 +58,7 @@ def block_sparse_entmax_decode(
     ------
     ValueError
         If shapes, dtypes or devices do not match.
-        If `block_mask` has other lengths, several query blocks, or a list for each query head.
+        If `block_mask` has other lengths, several query blocks, a list for each query head, or a ``mask_mod``.
         If `alpha` is outside 1 to 2, or an input requires gradients.
         If `backend` is unknown, or does not support the dtype or device.
         If a length is outside 0 to n (CPU only; on a GPU, lengths are clamped so that the call need not wait).
@@ -113,6 +113,11 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> Non
     if block_mask.length != (q.shape[2], k.shape[2]):
         raise ValueError(
             f"`block_mask` must have the lengths of `q` and `k`, {(q.shape[2], k.shape[2])}, got {block_mask.length}"
+        )
+    if block_mask.mask_mod is not None:
+        raise ValueError(
+            "`block_mask` must have no mask_mod, which decoding does not apply; use BlockMask.from_flex(..., "
+            "drop_mask_mod=True), or block_sparse_entmax_attention"
         )
     if block_mask.blocks[0] != 1:
         raise ValueError(

@@ -1,20 +1,22 @@
 """Conversion of block lists to FlexAttention masks."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 from torch.nn.attention import flex_attention
 from torch.nn.functional import pad
 
-#: Function ``(b, h, q_idx, kv_idx) -> Bool``.
-MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+from .rules import MaskMod
 
 
-def of_full_blocks(
-    counts: Tensor, indices: Tensor, visited: Tensor, block_size: tuple[int, int], length: tuple[int, int]
+def of_blocks(
+    counts: Tensor,
+    indices: Tensor,
+    visited: Tensor,
+    block_size: tuple[int, int],
+    length: tuple[int, int],
+    rule: MaskMod | None,
 ) -> flex_attention.BlockMask:
-    """Return a FlexAttention mask that lists all blocks as *full*.
+    """Return a FlexAttention mask that lists all blocks as *full*, or as partial if there is a rule.
 
     Parameters
     ----------
@@ -26,21 +28,22 @@ def of_full_blocks(
         Queries and keys per block.
     length : tuple of int
         Number of queries and of keys.
+    rule : callable, optional
+        Hides pairs inside the blocks.
 
     Returns
     -------
     torch.nn.attention.flex_attention.BlockMask
-        The mask, with a ``mask_mod`` for uncompiled FlexAttention.
+        The mask, with a ``mask_mod`` that uncompiled FlexAttention needs.
     """
     # FlexAttention infers the number of key blocks from the width of a row.
     indices = pad(indices, (0, visited.shape[-1] - indices.shape[-1]))
+    listed, none = (counts, indices), (torch.zeros_like(counts), torch.zeros_like(indices))
+    in_block = _block_lookup(visited, block_size)
     return flex_attention.BlockMask.from_kv_blocks(
-        torch.zeros_like(counts),
-        torch.zeros_like(indices),
-        counts,
-        indices,
+        *(none + listed if rule is None else listed + none),
         BLOCK_SIZE=block_size,
-        mask_mod=_block_lookup(visited, block_size),
+        mask_mod=in_block if rule is None else flex_attention.and_masks(in_block, rule),
         seq_lengths=length,
     )
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .rules import Rules, ScoreGradients
 from .threshold import dtype_of_scores, threshold
 from .visits import Chunk, Visits
 
@@ -30,7 +31,7 @@ def forward(
     q, k, v : Tensor ``[B, H, Q, D]``, ``[B, G, K, D]``, ``[B, G, K, E]``
         Queries, keys and values.
     visits : Visits
-        Blocks to visit, and the token mask.
+        Blocks to visit, the token mask, and the rules.
     alpha : float
         From 1 to 2.
     scale : float
@@ -78,6 +79,7 @@ def backward(
     tau: Tensor,
     rest: Tensor,
     visits: Visits,
+    through: ScoreGradients | None = None,
     *,
     alpha: float,
     scale: float,
@@ -92,6 +94,8 @@ def backward(
         As for :func:`forward`.
     tau, rest : Tensor ``[B, H, Q]``
         As returned by :func:`forward`.
+    through : ScoreGradients, optional
+        Gradients through the `score_mod` of the rules, if there is one.
 
     Returns
     -------
@@ -103,9 +107,10 @@ def backward(
     dq, dk, dv = (blocks.results(x, x.shape[-1]) for x in (blocks.q, blocks.k, blocks.v))
     for chunk in visits.chunks():
         do = upstream[chunk.queries].to(blocks.dtype)
-        u = blocks.scores(chunk).sub_(tau[chunk.queries]).sub_(rest[chunk.queries])
+        u = blocks.scores(chunk, through).sub_(tau[chunk.queries]).sub_(rest[chunk.queries])
         weights, slope = _weights(u, alpha)
-        ds = _scores_gradient(do @ blocks.gathered(blocks.v, chunk).mT, slope).mul_(scale)
+        ds = _scores_gradient(do @ blocks.gathered(blocks.v, chunk).mT, slope)
+        ds = (ds if through is None else through.propagate(ds)).mul_(scale)
         dq[chunk.queries] = ds @ blocks.gathered(blocks.k, chunk)
         # Several query blocks may visit a key block, so their gradients are added.
         dk.index_add_(0, chunk.keys, (ds.mT @ blocks.q[chunk.queries].to(blocks.dtype)).view(-1, *dk.shape[1:]))
@@ -115,21 +120,25 @@ def backward(
 
 @dataclass(frozen=True)
 class _Blocks:
-    """q, k and v as ``[blocks, block size, D]``, and the factor of the scores, ``(alpha - 1) * scale``."""
+    """q, k and v as ``[blocks, block size, D]``, and the factors of the scores before and after a rule."""
 
     q: Tensor
     k: Tensor
     v: Tensor
     factor: float
+    late_factor: float
     dtype: torch.dtype
+    rules: Rules | None
 
     @classmethod
     def of(cls, q: Tensor, k: Tensor, v: Tensor, visits: Visits, alpha: float, scale: float) -> "_Blocks":
         """Split q, k and v into blocks."""
         q_block, k_block = visits.block
         dtype = dtype_of_scores(q.dtype, alpha)
-        factor = scale * (1 if alpha == 1 else alpha - 1)
-        return cls(_split(q, q_block), _split(k, k_block), _split(v, k_block), factor, dtype)
+        excess = 1 if alpha == 1 else alpha - 1
+        rules = visits.rules if visits.rules and visits.rules.score_mod else None
+        factors = (scale, excess) if rules else (scale * excess, 1)
+        return cls(_split(q, q_block), _split(k, k_block), _split(v, k_block), *factors, dtype, rules)
 
     def results(self, blocks: Tensor, width: int, fill: float = 0.0) -> Tensor:
         """Return a filled tensor ``[blocks, block size, width]`` for results, in the dtype of the computation."""
@@ -140,10 +149,13 @@ class _Blocks:
         chosen = blocks.index_select(0, chunk.keys).to(self.dtype)
         return chosen.view(len(chunk.queries), -1, blocks.shape[-1])
 
-    def scores(self, chunk: Chunk) -> Tensor:
-        """Return the scores of a chunk, ``[G, q_block, M * k_block]``, ``-inf`` where hidden."""
+    def scores(self, chunk: Chunk, through: ScoreGradients | None = None) -> Tensor:
+        """Return the scores of a chunk, ``[G, q_block, M * k_block]``, ``-inf`` where hidden; `through` records their rule."""
         q = self.q[chunk.queries].to(self.dtype).mul_(self.factor)
         scores = q @ self.gathered(self.k, chunk).mT
+        if self.rules is not None:
+            modified = self.rules.modified if through is None else through.record
+            scores = modified(scores, chunk.places) * self.late_factor
         return scores if chunk.hidden is None else scores.masked_fill_(chunk.hidden, -torch.inf)
 
 

@@ -3,6 +3,8 @@
 This module does not check arguments. It imports Triton only when the Triton backend runs.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -10,6 +12,8 @@ from . import gather
 from .block_mask import BlockMask
 from .lists import BlockLists, by_rows, concatenated, dense
 from .registration import registered
+from .ruled import RuledAttention
+from .rules import MaskMod, Rules, ScoreMod, tensors_read
 from .threshold import SMALLEST_EXCESS
 from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
 from .visits import Visits
@@ -28,6 +32,8 @@ def attend(
     scale: float | None = None,
     causal: bool = False,
     lengths: Tensor | None = None,
+    mask_mod: MaskMod | None = None,
+    score_mod: ScoreMod | None = None,
     backend: str | None = None,
     precise: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -35,7 +41,7 @@ def attend(
 
     Parameters
     ----------
-    q, k, v, block_mask, alpha, scale, causal, lengths, backend
+    q, k, v, block_mask, alpha, scale, causal, lengths, mask_mod, score_mod, backend
         As for :func:`sparselib.kernels.block_sparse_entmax_attention`.
     precise : bool
         Whether to compute thresholds of half precision inputs as accurately as for float32, which certificates require.
@@ -64,6 +70,11 @@ def attend(
     if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     alpha = 1.0 if alpha - 1 < SMALLEST_EXCESS else float(alpha)
+    mask_mods = tuple(x for x in (mask_mod, block_mask and block_mask.mask_mod) if x is not None)
+    if mask_mods or score_mod is not None:
+        rules = Rules(mask_mods, score_mod, tensors_read(score_mod, q))
+        visits = replace(_visits(q, k, lists, lengths, block, causal), rules=rules)
+        return RuledAttention.apply(q, k, v, visits, alpha, float(scale), *rules.read)
     numbers = (*block, alpha, float(scale), causal, backend, precise)
     run = _operator if torch.compiler.is_compiling() else _Attention.apply
     output, tau, _ = run(q, k, v, *lists, lengths, *numbers)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from .block_mask import BlockMask
+from .rules import MaskMod, ScoreMod
 
 #: Bisection steps on an interval of length 1, down to the resolution of float64.
 HALVINGS = 54
@@ -19,18 +20,20 @@ def block_sparse_entmax_attention_reference(
     scale: float | None = None,
     causal: bool = False,
     lengths: Tensor | None = None,
+    mask_mod: MaskMod | None = None,
+    score_mod: ScoreMod | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Compute :func:`sparselib.kernels.block_sparse_entmax_attention` in plain PyTorch, without argument checks.
 
     Parameters
     ----------
-    q, k, v, block_mask, alpha, scale, causal, lengths
+    q, k, v, block_mask, alpha, scale, causal, lengths, mask_mod, score_mod
         As for :func:`sparselib.kernels.block_sparse_entmax_attention`.
 
     Returns
     -------
     output : Tensor ``[B, H, Q, E]``
-        Differentiable in `q`, `k` and `v`. A query with no allowed key has output 0 and gradient 0.
+        Differentiable in `q`, `k`, `v` and what `score_mod` reads. A query with no allowed key has output 0 and gradient 0.
     tau : Tensor ``[B, H, Q]``
         Threshold of each query, infinite for a query with no allowed key. Without gradient.
 
@@ -42,6 +45,12 @@ def block_sparse_entmax_attention_reference(
     k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
     scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)  # [B, H, Q, K]
     seen = visible(scores, block_mask, causal, lengths)
+    places = torch.meshgrid(*(torch.arange(n, device=q.device) for n in scores.shape), indexing="ij")
+    for rule in (mask_mod, block_mask and block_mask.mask_mod):
+        seen = seen if rule is None else seen & rule(*places)
+    if score_mod is not None:
+        scores = score_mod(scores, *places)
+        seen = seen & (scores > -torch.inf)
     weights, tau = entmax_with_threshold(scores, seen, alpha)
     return weights @ v, tau
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 import torch
 from torch import Tensor
 
 from .lists import BlockLists
+from .rules import Places, Rules
 
 #: Scores per chunk. A chunk of this size stays in the CPU cache over several passes.
 CHUNK_SCORES = 1 << 18
@@ -27,11 +29,14 @@ class Chunk:
         Key blocks, numbered over batch, key head and position.
     hidden : Bool Tensor ``[G, 1 or q_block, M * k_block]``, optional
         True where a query must not attend to a key; None if all pairs are allowed.
+    places : Places, optional
+        The pairs of the chunk, if there are rules: int64 tensors that broadcast to ``[G, q_block, M * k_block]``.
     """
 
     queries: Tensor
     keys: Tensor
     hidden: Tensor | None
+    places: Places | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ class Visits:
         Tokens of each sequence.
     device : torch.device
         Device of the tensors.
+    rules : Rules, optional
+        Token-level rules inside visited blocks.
     """
 
     batch: int
@@ -62,6 +69,7 @@ class Visits:
     causal: bool
     lengths: Tensor | None
     device: torch.device
+    rules: Rules | None = None
 
     @property
     def block(self) -> tuple[int, int]:
@@ -129,15 +137,24 @@ class Visits:
         batch, head = row_head // self.heads, row_head % self.heads
         kv_head = batch * self.kv_heads + head // (self.heads // self.kv_heads)
         keys = kv_head[:, None] * self.blocks[1] + blocks
-        return Chunk(rows, keys.flatten(), self._hidden(batch, row_block, blocks, listed))
+        query, key = (
+            (x[..., None] * size + torch.arange(size, device=self.device)).flatten(1)  # [G, q_block], [G, M * k_block]
+            for x, size in zip((row_block, blocks), self.block, strict=True)
+        )
+        hidden = self._hidden(batch, query, key, listed)
+        if self.rules is None:
+            return Chunk(rows, keys.flatten(), hidden, None)
+        # Tokens behind the end repeat the last one, so that a rule can use their positions as indices.
+        query, key = (x.clamp(max=n - 1) for x, n in zip((query, key), self.length, strict=True))
+        places = batch[:, None, None], head[:, None, None], query[..., None], key[:, None]
+        masks = [x for x in (hidden, self.rules.hidden(places)) if x is not None]
+        return Chunk(rows, keys.flatten(), reduce(or_, masks) if masks else None, places)
 
-    def _hidden(self, batch: Tensor, row_block: Tensor, blocks: Tensor, listed: Tensor) -> Tensor | None:
-        """Return the token mask of query blocks ``[G]`` in batch entries ``[G]`` and their key blocks ``[G, M]``."""
-        key = blocks[..., None] * self.block[1] + torch.arange(self.block[1], device=self.device)  # [G, M, k_block]
+    def _hidden(self, batch: Tensor, query: Tensor, key: Tensor, listed: Tensor) -> Tensor | None:
+        """Return the token mask of queries ``[G, q_block]`` in batch entries ``[G]``, and keys of blocks ``[G, M]``."""
         limit = key.new_full(batch.shape, self.length[1]) if self.lengths is None else self.lengths[batch]
-        hidden = ~listed[..., None] | (key >= limit[:, None, None])
-        hidden, key = hidden.flatten(1)[:, None], key.flatten(1)[:, None]
-        query = row_block[:, None] * self.block[0] + torch.arange(self.block[0], device=self.device)  # [G, q_block]
+        hidden = ~listed.repeat_interleave(self.block[1], -1) | (key >= limit[:, None])
+        hidden, key = hidden[:, None], key[:, None]
         if self.lengths is not None and (query >= limit[:, None]).any():
             hidden = hidden | (query >= limit[:, None])[..., None]
         if self.causal:

@@ -72,14 +72,6 @@ def test_conversion_from_flex():
     assert torch.equal(mask.to_flex().to_dense().bool(), flex.to_dense().bool())
 
 
-def test_a_mask_mod_is_dropped_on_request_only():
-    flex = create_block_mask(lambda b, h, i, j: i >= j, None, None, 64, 64, device="cpu", BLOCK_SIZE=16)
-    with pytest.raises(ValueError, match=r"`mask` must not have partial blocks with a mask_mod"):
-        BlockMask.from_flex(flex)
-    dense = BlockMask.from_flex(flex, drop_mask_mod=True).to_dense()
-    assert torch.equal(dense[0, 0], torch.ones(4, 4, dtype=torch.bool).tril())
-
-
 def test_rows_may_be_narrower_than_all_blocks():
     counts, indices = (
         torch.tensor([[[1, 0]]]),
