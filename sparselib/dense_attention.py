@@ -1,11 +1,13 @@
 """Dense masked attention with any normaliser: the oracle that every other path is tested against."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.masks.pattern import looked_up
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
 __all__ = ["PLAIN", "Scoring", "attention", "attention_weights", "gold_graph", "weights_of"]
@@ -34,9 +36,18 @@ class Scoring:
     sinks: Tensor | None = None
 
     @property
-    def is_scale_alone(self) -> bool:
-        """Whether scores are only scaled: no soft cap, bias or sinks."""
-        return self.softcap is None and self.bias is None and self.sinks is None
+    def score_mod(self) -> Callable[..., Tensor] | None:
+        """The soft cap and the bias as FlexAttention's ``(score, b, h, q_idx, kv_idx) -> score``, or None without both."""
+        if self.softcap is None and self.bias is None:
+            return None
+        bias = None if self.bias is None else looked_up(self.bias)
+
+        def changed(score: Tensor, *place: Tensor) -> Tensor:
+            if self.softcap is not None:
+                score = torch.tanh(score / self.softcap) * self.softcap
+            return score if bias is None else score + bias(*place)
+
+        return changed
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """Return the scores ``[B, H, Q, K]`` of ``q [B, H, Q, D]`` and ``k [B, H, K, D]``, without the sink's."""

@@ -14,7 +14,8 @@ from sparselib.control.open_blocks import OPEN, Block, backward_pass
 from sparselib.control.padded_keys import attend_to_real_keys
 from sparselib.dense_attention import PLAIN, Scoring, attention_weights
 from sparselib.kernels import block_sparse_entmax_attention
-from sparselib.masks.visible import causal_and_lengths
+from sparselib.masks.pattern import Pattern, looked_up
+from sparselib.masks.visible import described
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
 
@@ -48,7 +49,7 @@ class AttentionControl:
     mode: Mode = field(default_factory=TokenPairs)
     around: Callable[[], AbstractContextManager] = nullcontext
     cross_layers: frozenset[int] = frozenset()
-    #: A weak reference to the last mask under which blocks were visited, and its (causal, lengths).
+    #: A weak reference to the last mask under which blocks were visited, and its description.
     _last_mask: tuple = field(default=(None, None), init=False, repr=False, compare=False)
     #: The different modes of forward passes that a checkpoint may recompute; two are enough to know that there are several.
     _forward_modes: list[Mode] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -178,32 +179,41 @@ class AttentionControl:
         k: Tensor,
         v: Tensor,
         visible: Tensor | None,
-        scale: float | None = None,
+        scoring: Scoring = PLAIN,
         recomputable: bool = True,
     ) -> Tensor:
-        """Return one layer's output ``[B, H, n, E]``; `visible` may hide only padding on the right and later keys.
+        """Return one layer's output ``[B, H, Q, E]`` under a scoring without sinks.
 
-        Padding neither attends nor is attended to. In `cross_layers`, only keys are padding, so all queries attend, and the
-        block graph gets no lengths. For `recomputable`, see :meth:`weights`.
+        If `visible` hides only padding on the right and later keys, then padding neither attends nor is attended to. Any other
+        mask, a soft cap and a bias are token-level rules, which PyTorch computes on every device. The block graph gets the
+        lengths of padding on the right, but none in `cross_layers`, where only keys are padding. For `recomputable`, see
+        :meth:`weights`.
         """
         mode = self.active_mode
         if recomputable:
             self._note_mode(mode)
-        causal, lengths = self._causal_and_lengths(layer, visible)
+        causal, lengths, rule = self._described(layer, visible)
         alpha = alpha_of(self.normalizer_of(layer)) if mode.alpha is None else mode.alpha
-        if layer in self.cross_layers and lengths is not None:
-            mask = mode.blocks(layer, q, k, None)
-            return attend_to_real_keys(q, k, v, mask, lengths.expand(len(q)), alpha, scale)
-        mask = mode.blocks(layer, q, k, lengths)
-        return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha, scale=scale, causal=causal, lengths=lengths)
+        is_cross, score_mod = layer in self.cross_layers, scoring.score_mod
+        mask = mode.blocks(layer, q, k, None if is_cross else lengths)
+        is_ruled = score_mod is not None or (mask is not None and mask.mask_mod is not None)
+        if is_cross and lengths is not None and rule is None:
+            if not is_ruled:
+                return attend_to_real_keys(q, k, v, mask, lengths.expand(len(q)), alpha, scoring.scale)
+            rule = looked_up(visible)
+        if rule is not None:
+            causal, lengths, is_ruled = False, None, True
+        rules = {"causal": causal, "lengths": lengths, "mask_mod": rule, "score_mod": score_mod}
+        backend = "gather" if is_ruled else None
+        return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha, scale=scoring.scale, backend=backend, **rules)
 
-    def _causal_and_lengths(self, layer: int, visible: Tensor | None) -> tuple[bool, Tensor | None]:
-        """Return ``causal_and_lengths``, which reads all pairs, once for consecutive layers that share a mask."""
+    def _described(self, layer: int, visible: Tensor | None) -> tuple[bool, Tensor | None, Pattern | None]:
+        """Return the mask as ``described``, which reads all pairs, once for consecutive layers that share a mask."""
         if visible is None:
-            return causal_and_lengths(None)
+            return described(None)
         last_mask, description = self._last_mask
         if layer == 0 or last_mask is None or last_mask() is not visible:
-            description = causal_and_lengths(visible)
+            description = described(visible)
             self._last_mask = weakref.ref(visible), description
         return description
 

@@ -249,12 +249,12 @@ def _attend_at(
     if isinstance(control.active_mode, VisitedBlocks):
         if module.training and dropout:
             raise ValueError(f"`dropout` of attention weights must be 0 for block-sparse attention, got {dropout}")
-        if not scoring.is_scale_alone:
+        if scoring.sinks is not None:
             raise ValueError(
-                f"{type(module).__name__} must score by scaled dot products for block-sparse attention, but has a bias, a "
-                "soft cap or sinks; use `restricted_to()`"
+                f"`s_aux` of {type(module).__name__} must be None for block-sparse attention, which has no sinks; use "
+                "`restricted_to()`"
             )
-        output = control.visited(layer, query, key, value, visible, scoring.scale, recomputable)
+        output = control.visited(layer, query, key, value, visible, scoring, recomputable)
         return output.transpose(1, 2).contiguous(), None
     heads = query.shape[1]
     key, value = (x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1) for x in (key, value))

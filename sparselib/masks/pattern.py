@@ -66,6 +66,20 @@ def intersection(first: Pattern, *others: Pattern) -> Pattern:
     return attends
 
 
+def looked_up(table: Tensor) -> Pattern:
+    """Return ``(b, h, q_idx, kv_idx) -> entry`` for a tensor that broadcasts to ``[B, H, Q, K]``: a mask, or a bias.
+
+    >>> looked_up(torch.eye(3, dtype=torch.bool))(*torch.tensor([0, 0, 1, 1]))
+    tensor(True)
+    """
+    table = table[(None,) * (4 - table.ndim)]
+
+    def entry(*place: Tensor) -> Tensor:
+        return table[tuple(0 if size == 1 else index for size, index in zip(table.shape, place, strict=True))]
+
+    return entry
+
+
 def to_dense(
     pattern: Pattern, batch: int, heads: int, queries: int, keys: int | None = None, device: torch.device | str = "cpu"
 ) -> Tensor:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from sparselib.checks import Lengths, checked_lengths
+from sparselib.masks.pattern import Pattern, looked_up
 
 
 def real_positions(
@@ -37,8 +38,7 @@ def real_positions(
 
 
 OTHER_MASK = (
-    "`mask` must hide only padding on the right and later keys for block-sparse attention, got another mask; "
-    "pad on the right"
+    "`mask` must be [B, 1, n, n] and hide only padding on the right and later keys, got another mask; pad on the right"
 )
 
 
@@ -81,18 +81,30 @@ def causal_and_lengths(visible: Tensor | None) -> tuple[bool, Tensor | None]:
     >>> causal_and_lengths(visible_pairs(2, 3, 3, [3, 2], causal=True))
     (True, tensor([3, 2]))
     """
+    causal, lengths, rule = described(visible)
+    if rule is not None:
+        raise ValueError(OTHER_MASK)
+    return causal, lengths
+
+
+def described(visible: Tensor | None) -> tuple[bool, Tensor | None, Pattern | None]:
+    """Return `causal`, ``lengths [B]`` and None for a mask ``Bool[B, 1, n, n]`` of padding on the right and later keys.
+
+    Any other mask is returned as a rule, with `causal` False. Its `lengths` are not None if it hides padding on the right too:
+    the last keys, which no query sees, not even the query at the same place.
+    """
     if visible is None:
-        return False, None
+        return False, None, None
     queries, keys = visible.shape[-2:]
     if queries != keys or visible.shape[1] != 1:
-        raise ValueError(
-            f"`mask` must be [B, 1, n, n] for block-sparse attention, got {tuple(visible.shape)}: it needs as many queries "
-            "as keys, and one mask for all heads"
-        )
+        return False, None, looked_up(visible)
     lengths, fits, fits_causal = _described(visible)
-    if not (fits or fits_causal):
-        raise ValueError(OTHER_MASK)
-    return not fits, None if (lengths == keys).all() else lengths
+    has_padding = (lengths != keys).any()
+    if fits or fits_causal:
+        return not fits, lengths if has_padding else None, None
+    real = torch.arange(keys, device=visible.device) < lengths[:, None]
+    on_the_right = (visible.diagonal(dim1=-2, dim2=-1)[:, 0] == real).all()
+    return False, lengths if has_padding and on_the_right else None, looked_up(visible)
 
 
 def lengths_of(visible: Tensor) -> Tensor | None:

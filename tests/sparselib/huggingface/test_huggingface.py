@@ -14,7 +14,7 @@ from sparselib.control import attention_control
 from sparselib.dense_attention import attention_weights, gold_graph
 from sparselib.huggingface import use_attention
 from sparselib.kernels import BlockMask
-from sparselib.masks.visible import causal_and_lengths
+from sparselib.masks.visible import described
 from sparselib.normalizers import Entmax, entmax15
 
 
@@ -207,9 +207,7 @@ def test_a_model_learns_through_visited_blocks():
 def test_the_layers_of_a_model_look_at_their_mask_once(monkeypatch):
     """But at every mask: one that changed in its place is another for the next sentence."""
     found = []
-    monkeypatch.setattr(
-        attention_control, "causal_and_lengths", lambda x: found.append(causal_and_lengths(x)) or found[-1]
-    )
+    monkeypatch.setattr(attention_control, "described", lambda x: found.append(described(x)) or found[-1])
     case = make("gpt2")
     control = use_attention(case.model)
     mask = torch.ones(2, 1, 9, 9, dtype=torch.bool).tril()
@@ -219,17 +217,13 @@ def test_the_layers_of_a_model_look_at_their_mask_once(monkeypatch):
             mask[:, :, :, real:] = False
             case.model(input_ids=ids, attention_mask=mask)
     assert control.layers > 1
-    assert [(causal, lengths if lengths is None else lengths.tolist()) for causal, lengths in found] == [
-        (True, None),
-        (True, [5, 5]),
+    assert [(causal, lengths if lengths is None else lengths.tolist(), rule) for causal, lengths, rule in found] == [
+        (True, None, None),
+        (True, [5, 5], None),
     ]
 
 
 def test_blocks_refuse_what_they_cannot_honour():
-    case = make("gpt2", padding="left")
-    control = use_attention(case.model)
-    with control.visiting(two_by_two), pytest.raises(ValueError, match="padding on the right"):
-        case()
     case = make("gpt2")
     control = use_attention(case.model)
     with control.visiting(two_by_two), pytest.raises(ValueError, match="neither weights nor graphs of token pairs"):

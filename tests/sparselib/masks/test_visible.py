@@ -54,5 +54,5 @@ def test_masks_of_lengths_and_causality_are_recognised():
     ],
 )
 def test_other_masks_raise(mask):
-    with pytest.raises(ValueError, match="block-sparse attention"):
+    with pytest.raises(ValueError, match=r"`mask` must be .* hide only padding on the right"):
         causal_and_lengths(mask)
