@@ -153,7 +153,8 @@ class Visits:
     def _hidden(self, batch: Tensor, query: Tensor, key: Tensor, listed: Tensor) -> Tensor | None:
         """Return the token mask of queries ``[G, q_block]`` in batch entries ``[G]``, and keys of blocks ``[G, M]``."""
         limit = key.new_full(batch.shape, self.length[1]) if self.lengths is None else self.lengths[batch]
-        hidden = ~listed.repeat_interleave(self.block[1], -1) | (key >= limit[:, None])
+        in_list = listed[..., None].expand(-1, -1, self.block[1]).flatten(1)
+        hidden = ~in_list | (key >= limit[:, None])
         hidden, key = hidden[:, None], key[:, None]
         if self.lengths is not None and (query >= limit[:, None]).any():
             hidden = hidden | (query >= limit[:, None])[..., None]

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
+from sparselib.control.block_attention import attend_to_blocks
 from sparselib.control.calls import BlockGraph, Graph, LayerCall, Mode, Observer, TokenPairs, VisitedBlocks, is_same
 from sparselib.control.compiled import compiled_mode, register
 from sparselib.control.open_blocks import OPEN, Block, backward_pass
-from sparselib.control.padded_keys import attend_to_real_keys
 from sparselib.dense_attention import PLAIN, Scoring, attention_weights
-from sparselib.kernels import block_sparse_entmax_attention
-from sparselib.masks.pattern import Pattern, looked_up
-from sparselib.masks.visible import described
+from sparselib.masks.visible import Description, described
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
 
@@ -128,7 +126,7 @@ class AttentionControl:
 
     @contextmanager
     def visiting(self, blocks: BlockGraph, alpha: float | None = None) -> Iterator[None]:
-        """Compute block-sparse attention over the given blocks only, inside ``with``; see :class:`VisitedBlocks`.
+        """Compute attention over the given blocks only, under the model's own mask and scores; see :class:`VisitedBlocks`.
 
         Raises
         ------
@@ -184,30 +182,19 @@ class AttentionControl:
     ) -> Tensor:
         """Return one layer's output ``[B, H, Q, E]`` under a scoring without sinks.
 
-        If `visible` hides only padding on the right and later keys, then padding neither attends nor is attended to. Any other
-        mask, a soft cap and a bias are token-level rules, which PyTorch computes on every device. The block graph gets the
-        lengths of padding on the right, but none in `cross_layers`, where only keys are padding. For `recomputable`, see
-        :meth:`weights`.
+        Padding on the right neither attends nor is attended to, and the block graph gets its lengths. In `cross_layers`, only
+        keys are padding, so all queries attend, and the block graph gets no lengths. For `recomputable`, see :meth:`weights`.
         """
         mode = self.active_mode
         if recomputable:
             self._note_mode(mode)
-        causal, lengths, rule = self._described(layer, visible)
+        description = self._described(layer, visible)
         alpha = alpha_of(self.normalizer_of(layer)) if mode.alpha is None else mode.alpha
-        is_cross, score_mod = layer in self.cross_layers, scoring.score_mod
-        mask = mode.blocks(layer, q, k, None if is_cross else lengths)
-        is_ruled = score_mod is not None or (mask is not None and mask.mask_mod is not None)
-        if is_cross and lengths is not None and rule is None:
-            if not is_ruled:
-                return attend_to_real_keys(q, k, v, mask, lengths.expand(len(q)), alpha, scoring.scale)
-            rule = looked_up(visible)
-        if rule is not None:
-            causal, lengths, is_ruled = False, None, True
-        rules = {"causal": causal, "lengths": lengths, "mask_mod": rule, "score_mod": score_mod}
-        backend = "gather" if is_ruled else None
-        return block_sparse_entmax_attention(q, k, v, mask, alpha=alpha, scale=scoring.scale, backend=backend, **rules)
+        is_cross = layer in self.cross_layers
+        blocks = mode.blocks(layer, q, k, None if is_cross else description[1])
+        return attend_to_blocks(q, k, v, blocks, visible, description, scoring, alpha, is_cross)
 
-    def _described(self, layer: int, visible: Tensor | None) -> tuple[bool, Tensor | None, Pattern | None]:
+    def _described(self, layer: int, visible: Tensor | None) -> Description:
         """Return the mask as ``described``, which reads all pairs, once for consecutive layers that share a mask."""
         if visible is None:
             return described(None)

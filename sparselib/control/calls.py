@@ -89,6 +89,7 @@ Graph = Callable[[LayerCall], Tensor]
 #: Called with the inputs of an attention call and its mask; the return value is ignored.
 Observer = Callable[[LayerCall, Tensor], None]
 #: Maps (layer, q ``[B, H, n, D]``, k ``[B, G, n, D]``, lengths ``[B]`` or None) to the blocks to visit; None visits all.
+#: Lengths describe padding on the right; with padding on the left, a block graph gets None and takes padding for tokens.
 BlockGraph = Callable[[int, Tensor, Tensor, Tensor | None], BlockMask | None]
 
 

@@ -37,6 +37,8 @@ def real_positions(
     return torch.arange(positions, device=device) < lengths[:, None]
 
 
+#: Whether a mask is causal, its lengths or None, and a rule instead of both, or None.
+Description = tuple[bool, Tensor | None, Pattern | None]
 OTHER_MASK = (
     "`mask` must be [B, 1, n, n] and hide only padding on the right and later keys, got another mask; pad on the right"
 )
@@ -87,7 +89,7 @@ def causal_and_lengths(visible: Tensor | None) -> tuple[bool, Tensor | None]:
     return causal, lengths
 
 
-def described(visible: Tensor | None) -> tuple[bool, Tensor | None, Pattern | None]:
+def described(visible: Tensor | None) -> Description:
     """Return `causal`, ``lengths [B]`` and None for a mask ``Bool[B, 1, n, n]`` of padding on the right and later keys.
 
     Any other mask is returned as a rule, with `causal` False. Its `lengths` are not None if it hides padding on the right too:

@@ -87,9 +87,8 @@ def test_few_modules_import_the_kernels():
         "sparselib.kernels": {
             "sparselib/blocks/graph.py",
             "sparselib/dense_attention.py",
-            "sparselib/control/attention_control.py",
             "sparselib/control/calls.py",
-            "sparselib/control/padded_keys.py",
+            "sparselib/control/block_attention.py",
             "sparselib/huggingface/blocks.py",
             "replication/masked_lm/blocks.py",
             "replication/timing/contenders.py",
