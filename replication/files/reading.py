@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replication.files.manifest import add_input
-from replication.files.ranges import check_ranges
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -44,14 +43,11 @@ def read_table(path: Path) -> DataFrame:
     ------
     FileNotFoundError
         If there is no such file.
-    ValueError
-        If a number is outside its column's range (:mod:`replication.files.ranges`).
     """
     import pandas as pd
 
     table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     noted(path)
-    check_ranges(path, table)
     return table
 
 

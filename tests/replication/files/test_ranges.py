@@ -1,4 +1,4 @@
-"""Tables and tensors with numbers that cannot be are refused when they are written, and tables when they are read."""
+"""Tables and tensors with numbers that cannot be are not written."""
 
 from math import inf, nan
 
@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from replication.files.paths import ROOT
+from replication.files.ranges import check_ranges
 from replication.files.reading import read_table
 from replication.files.storage import read_tensors, write_table, write_tensors
 
@@ -24,16 +25,13 @@ IMPOSSIBLE = {
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("column", IMPOSSIBLE)
-def test_an_impossible_number_is_not_written_or_read(tmp_path, column, suffix):
+def test_an_impossible_number_is_not_written(tmp_path, column, suffix):
     number, expected = IMPOSSIBLE[column]
     path = tmp_path / f"table.{suffix}"
     table = pd.DataFrame({"method": ["window", "distance"], column: [1, number]})
     with pytest.raises(ValueError, match=rf"table.{suffix}: column {column} of row 1 must be {expected}, got"):
         write_table(path, table)
     assert not path.exists()
-    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
-    with pytest.raises(ValueError, match=rf"table.{suffix}: column {column} of row 1 must be {expected}, got"):
-        read_table(path)
 
 
 def test_numbers_at_the_ends_of_a_range_and_rounded_means_pass(tmp_path):
@@ -59,4 +57,4 @@ def test_a_tensor_that_is_not_finite_is_not_written(tmp_path, dtype, value):
     "path", sorted((ROOT / "reported").rglob("*.csv")), ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_stored_tables_are_within_their_ranges(path):
-    assert len(read_table(path)) > 0
+    check_ranges(path, read_table(path))
