@@ -94,6 +94,13 @@ def described(visible: Tensor | None) -> Description:
 
     Any other mask is returned as a rule, with `causal` False. Its `lengths` are not None if it hides padding on the right too:
     the last keys, which no query sees, not even the query at the same place.
+
+    >>> described(visible_pairs(1, 3, 3, causal=True))
+    (True, None, None)
+    >>> padded_left = torch.tensor([[[[0, 0, 0], [0, 1, 0], [0, 1, 1]]]]).bool()
+    >>> causal, lengths, rule = described(padded_left)
+    >>> causal, lengths, rule is None
+    (False, None, False)
     """
     if visible is None:
         return False, None, None
