@@ -63,7 +63,7 @@ AMONG = "must be among the Clustering clusters of methods (4, 8, 20, 32, 64), go
          f"masked_lm.replaced.methods.sparsefinder-kmeans.clusters: {AMONG} 9"),
         ("masked_lm/replaced/methods/routing/clusters", 3,
          f"masked_lm.replaced.methods.routing.clusters: {AMONG.replace('Clustering', 'Routing')} 3"),
-        ("masked_lm/methods/sparsefinder-kmeans/clusters", [2, 4, 8, 32, 1000000],
+        ("masked_lm/methods/sparsefinder-kmeans/clusters", [2, 4, 8, 32, 64, 1000000],
          "masked_lm.methods.sparsefinder-kmeans.clusters: must be at most cluster_points 3000, got 1000000"),
         ("masked_lm/blocks/clusters", [4, 3001], "masked_lm.blocks.clusters: must be at most cluster_points 3000, got 3001"),
         ("masked_lm/methods/sparsefinder-kmeans/top_k", [1, 5],
