@@ -62,7 +62,7 @@ include: "workflow/rules/archive.smk"
 if problem := workflow.is_main_process and foreign(RESULTS, DECISIVE, KNOWN):
     raise WorkflowError(problem)
 try:
-    LOST = lost(RESULTS)
+    LOST = lost(RESULTS) if workflow.is_main_process else []
 except FileNotFoundError as error:
     raise WorkflowError(str(error)) from None
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from replication.corpora.grammar import lexicon
 from replication.corpora.grammar.clauses import Entity
-from replication.corpora.grammar.dice import Dice
 from replication.corpora.grammar.lexicon import Trade
+from replication.dice import Dice
 
 
 @dataclass(frozen=True, eq=False)

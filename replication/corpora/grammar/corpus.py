@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from replication.corpora.documents import Document
 from replication.corpora.grammar import story
-from replication.corpora.grammar.dice import Dice
 from replication.corpora.grammar.english import sentences as english
 from replication.corpora.splits import deal
+from replication.dice import Dice
 
 
 def write_documents(seed: int) -> Iterator[Document]:

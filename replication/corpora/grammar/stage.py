@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from replication.corpora.grammar import lexicon
 from replication.corpora.grammar.cast import Cast, Character, Place, draw_cast
 from replication.corpora.grammar.clauses import Entity, Form, Mention, Pair, Setting, Tense, Utterance
-from replication.corpora.grammar.dice import Dice
+from replication.dice import Dice
 
 
 def _agreement(entity: Entity) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from replication.corpora.grammar import dialogue, narration
 from replication.corpora.grammar.cast import Character
 from replication.corpora.grammar.clauses import Utterance
-from replication.corpora.grammar.dice import Dice
 from replication.corpora.grammar.stage import Stage
+from replication.dice import Dice
 
 #: Sentences that state a fact, one that has been told before when the stage asks for it.
 REMINDERS = [narration.fact, narration.contrast, narration.report]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from replication.corpora.documents import Sentence
 from replication.corpora.grammar import story
 from replication.corpora.grammar.concepts import number_nodes
-from replication.corpora.grammar.dice import Dice
 from replication.corpora.grammar.english import sentences as english
 from replication.corpora.grammar.french import sentences as french
 from replication.corpora.grammar.german import sentences as german
 from replication.corpora.splits import deal
+from replication.dice import Dice
 
 _WRITERS = {"en": english.sentence, "de": german.sentence, "fr": french.sentence}
 LANGUAGES = tuple(_WRITERS)

@@ -11,11 +11,11 @@ from replication.corpora.documents import Sentence
 from replication.corpora.grammar import story
 from replication.corpora.grammar.concepts import number_nodes
 from replication.corpora.grammar.corpus import write_corpus, write_documents
-from replication.corpora.grammar.dice import Dice
 from replication.corpora.grammar.english import sentences as english
 from replication.corpora.grammar.french import sentences as french
 from replication.corpora.grammar.german import sentences as german
 from replication.corpora.sources import read_alignments, read_parallel_splits
+from replication.dice import Dice
 
 WRITERS = {"en": english.sentence, "de": german.sentence, "fr": french.sentence}
 CONTENT = {"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM"}

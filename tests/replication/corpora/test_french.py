@@ -10,12 +10,12 @@ from scenes import ANNA, NORA, SCENES, TOM, WOMEN, at, it
 from replication.corpora.documents import Sentence
 from replication.corpora.grammar import lexicon, story
 from replication.corpora.grammar.clauses import Clause, Entity, Mention, Pair, Utterance
-from replication.corpora.grammar.dice import Dice
 from replication.corpora.grammar.french import forms as french_forms
 from replication.corpora.grammar.french import lexicon as french_lexicon
 from replication.corpora.grammar.french import nouns as french_nouns
 from replication.corpora.grammar.french import sentences as french
 from replication.corpora.grammar.french import verbs as french_verbs
+from replication.dice import Dice
 
 GOLDEN = {
     "state": "Anna habitait dans le village calme .",

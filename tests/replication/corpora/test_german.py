@@ -10,12 +10,12 @@ from replication.corpora.documents import Sentence
 from replication.corpora.grammar import lexicon, story
 from replication.corpora.grammar.clauses import Clause, Entity, Mention, Subordination, Utterance
 from replication.corpora.grammar.concepts import number_nodes
-from replication.corpora.grammar.dice import Dice
 from replication.corpora.grammar.german import forms as german_forms
 from replication.corpora.grammar.german import lexicon as german_lexicon
 from replication.corpora.grammar.german import nouns as german_nouns
 from replication.corpora.grammar.german import sentences as german
 from replication.corpora.grammar.german import verbs as german_verbs
+from replication.dice import Dice
 
 GOLDEN = {
     "state": "Anna wohnte im ruhigen Dorf .",

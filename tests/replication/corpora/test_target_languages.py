@@ -7,10 +7,10 @@ from scenes import ANNA, at, it
 
 from replication.corpora.grammar import story
 from replication.corpora.grammar.clauses import Clause, Coordination, Entity, Mention
-from replication.corpora.grammar.dice import Dice
 from replication.corpora.grammar.french import sentences as french
 from replication.corpora.grammar.german import sentences as german
 from replication.corpora.grammar.glossary import UnknownWord
+from replication.dice import Dice
 
 both = pytest.mark.parametrize(("name", "language"), [("German", german), ("French", french)])
 
