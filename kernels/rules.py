@@ -16,6 +16,7 @@ MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 #: Batch entries, heads, queries and keys: int64 tensors that broadcast to the shape of the scores.
 Places = tuple[Tensor, Tensor, Tensor, Tensor]
+OTHER_TENSORS = "`score_mod` must read the same tensors in every call; compute those with a gradient outside it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +52,12 @@ class ScoreGradients:
     def record(self, scores: Tensor, places: Places) -> Tensor:
         """Return the modified scores without their graph, which is kept for :meth:`propagate`."""
         self._scores = scores.requires_grad_()
-        replaced = dict(zip(map(id, self._rules.read), self._leaves, strict=True))
-        with torch.enable_grad(), _Reads(replaced):
+        known = dict(zip(map(id, self._rules.read), self._leaves, strict=True)) | {id(scores): scores}
+        with torch.enable_grad(), _Reads(dict(known)) as reads:
             # A copy, because score_mod may change its argument in place.
             self._modified = self._rules.modified(self._scores.clone(), places)
+        if reads.tensors.keys() != known.keys():
+            raise ValueError(OTHER_TENSORS)
         return self._modified.detach()
 
     def propagate(self, gradient: Tensor) -> Tensor:
@@ -79,9 +82,7 @@ def tensors_read(score_mod: ScoreMod | None, like: Tensor) -> tuple[Tensor, ...]
             score_mod(score, place, place, place, place)
         found.append(reads.tensors)
     if found[0].keys() != found[1].keys():
-        raise ValueError(
-            "`score_mod` must read the same tensors in every call; compute those with a gradient outside it"
-        )
+        raise ValueError(OTHER_TENSORS)
     return tuple(found[0].values())
 
 

@@ -55,3 +55,13 @@ def test_changes_of_a_tensor_that_a_rule_read_are_noticed():
         slopes.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         output.sum().backward()
+
+
+def test_a_tensor_that_a_rule_reads_for_some_pairs_alone_is_noticed():
+    """Its gradient would be lost, because it is not read for the first pair."""
+    late = torch.ones((), requires_grad=True)
+    q, k, v = random_inputs()
+    change = lambda score, b, h, i, j: score + late if (i > 0).any() else score  # noqa: E731
+    output = block_sparse_entmax_attention(q.requires_grad_(), k, v, score_mod=change)
+    with pytest.raises(ValueError, match="`score_mod` must read the same tensors in every call"):
+        output.sum().backward()
