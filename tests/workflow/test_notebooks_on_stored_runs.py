@@ -21,8 +21,13 @@ SENTENCE = (
 def execute(notebook, profile: str) -> list:
     """Execute a notebook's code cells for a run, and return the figures that it saves."""
     names, saved = {"display": lambda table: None}, []
+
+    def save(figure, folder, name: str) -> None:
+        assert folder == paths.ROOT / "results" / profile / "figures"  # the stored run stays as it is
+        saved.append(figure)
+
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(plots, "save", lambda figure, folder, name: saved.append(figure))
+        patched.setattr(plots, "save", save)
         for source, are_parameters in code_cells(notebook):
             exec(compile(source, notebook.name, "exec"), names)
             if are_parameters:
