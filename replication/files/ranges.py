@@ -23,21 +23,11 @@ SHARES = (
 )
 PERPLEXITIES = ("perplexity", "ppl")
 #: Sums and means over what is counted or timed.
-AMOUNTS = (
-    *("loss", "nll_loss", "held_out_loss", "nats", "bits", "bits_per_character", "train_bits", "valid_bits", "drift"),
-    *("seconds", "attention_seconds", "prediction_seconds", "model_seconds", "normalizer_seconds", "training_seconds"),
-    *("train_tokens_per_second", "decode_tokens_per_second", "decoded_tokens", "bytes", "parameters", "learning_rate"),
-    *(
-        "attended",
-        "attended_encoder",
-        "attended_decoder",
-        "attended_cross",
-        "attended_positions",
-        "mean_span",
-        "entropy",
-    ),
-    *("sentences", "sequence", "words", "reference_words", "tokens", "masked_tokens", "characters", "count", "step"),
-)
+AMOUNTS = """loss nll_loss held_out_loss nats bits bits_per_character train_bits valid_bits drift entropy
+seconds attention_seconds prediction_seconds model_seconds normalizer_seconds training_seconds
+train_tokens_per_second decode_tokens_per_second decoded_tokens bytes parameters learning_rate
+attended attended_encoder attended_decoder attended_cross attended_positions mean_span
+sentences sequence words reference_words tokens masked_tokens characters count step""".split()
 #: By column: the smallest and the largest value that the quantity can have.
 RANGES = (
     dict.fromkeys(SHARES, (0, 1))
@@ -45,7 +35,7 @@ RANGES = (
     | dict.fromkeys(AMOUNTS, (0, inf))
     | {"bleu": (0, 100), "cosine": (-1, 1)}
 )
-#: Relative rounding error of means in single precision.
+#: Rounding error of means in single precision.
 ROUNDING = 1e-5
 
 

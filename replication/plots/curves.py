@@ -174,7 +174,8 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
     figure, grid = plt.subplots(
         layers, heads, figsize=(TEXT, min(9.0, 1.25 * layers + 0.8)), sharex=True, sharey="row", squeeze=False
     )
-    sizes = {"markersize": 3.0, "linewidth": 1.0} if heads <= 6 else {"markersize": 1.5, "linewidth": 0.7}
+    is_narrow = heads > 6
+    sizes = {"markersize": 1.5, "linewidth": 0.7} if is_narrow else {"markersize": 3.0, "linewidth": 1.0}
     for (layer, head), rows in sweep.groupby(["layer", "head"]):
         axes = grid[layer, head]
         for name, method in METHODS.items():
@@ -186,15 +187,15 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
         axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.8, label="gold sparsity of the head")
     axes.set(xlim=(sweep["sparsity"].min() - 0.04, 1.03))
     for head, axes in enumerate(grid[0]):
-        axes.set_title(f"head {head + 1}" if heads <= 6 or head == 0 else str(head + 1))
+        axes.set_title(str(head + 1) if is_narrow and head > 0 else f"head {head + 1}")
     # The panels of a row share their axes. Rows have their own, because the window alone covers the first layers.
     for layer, line in enumerate(grid):
         lowest = sweep["recall"][sweep["layer"] == layer].min()
         margin = 0.08 * (1 - lowest) + 0.001
         line[0].set(ylabel=f"layer {layer + 1}", ylim=(lowest - margin, 1 + margin))
         line[0].locator_params(axis="y", nbins=4)
-    axes.locator_params(axis="x", nbins=2 if heads > 6 else 4)
-    for axes in grid[-1] if heads <= 6 else grid[-1, heads // 2 : heads // 2 + 1]:
+    axes.locator_params(axis="x", nbins=2 if is_narrow else 4)
+    for axes in grid[-1, heads // 2 : heads // 2 + 1] if is_narrow else grid[-1]:
         axes.set_xlabel("sparsity")
     figure.supylabel("recall of gold edges")
     legend_below(figure, axes)
