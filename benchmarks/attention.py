@@ -1,15 +1,17 @@
-"""Check and time block-sparse entmax attention on a GPU in five minutes, and write one JSON file.
+"""Check and time block-sparse entmax attention on a GPU, most important sizes first, and write one JSON file.
 
 python benchmarks/attention.py [--output FILE] [--seconds 300]
 
 The baselines run in the same process on the same tensors: PyTorch's SDPA (flash and cuDNN), FlexAttention with the same blocks,
 AdaSplash (`pip install adasplash`; version 2 is causal only), and dense entmax in PyTorch if its scores fit in memory. Masks
-consist of random blocks and the diagonal, and are built outside the timed calls. Every call is timed twice: launched from
-Python, and replayed from a CUDA graph, which excludes the host's time. Without CUDA, the script prints one line and exits with
-status 2.
+consist of random blocks and the diagonal, and are built outside the timed calls. Calls are timed twice: launched from Python,
+and, up to 50 ms, replayed from a CUDA graph, which excludes the host's time. Without CUDA, the script prints one line and exits
+with status 2.
 """
 
 import argparse
+import importlib
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -17,12 +19,13 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
 import torch
-from attention_limits import break_even_points, compared_with_targets, prediction_shares, with_limits
+from attention_limits import DENSITY, break_even_points, compared_with_targets, prediction_shares, with_limits
 from hardware import hardware
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
@@ -37,15 +40,20 @@ TOKENS, HEADS = 32_768, 16
 LENGTHS = (8192, 32_768, 2048, 131_072, 4096, 16_384)  # most important first, in case time runs out
 DIMENSIONS = (64, 128)
 BLOCKS = (64, 128)
-DENSITIES = (0.1, 0.05, 0.2, 1.0)
-FLEX_DENSITY, FLEX_BLOCK = 0.1, 128  # smaller blocks are not supported
-FLEX_LENGTHS = (8192, 32_768)  # compilation takes many seconds per length
+OTHER_DENSITIES = (0.05, 0.2)
+FLEX_DENSITY, FLEX_BLOCK = DENSITY, 128  # smaller blocks are not supported
+#: FlexAttention and AdaSplash-2 compile for each length, which takes many seconds.
+COMPILED_LENGTHS = (8192, 32_768)
+#: AdaSplash-2 tries this many settings of each kernel, which as many processes compile.
+ADASPLASH_SETTINGS = 6
 DENSE_ENTMAX_MOST = 2048
 #: Dense attention by ours takes seconds beyond this length.
 DENSE_MOST = 32_768
 #: These calls wait for the GPU. Capturing them fails and leaves PyTorch's random generator unusable.
 NOT_CAPTURED = ("ours, checked", "adasplash-1")
 FIRST_ADASPLASH_MOST = 8192
+#: Calls that take longer are timed once more instead of many times, and not replayed: the host's time is then negligible.
+LONG_MILLISECONDS = 50
 
 
 def main() -> None:
@@ -95,19 +103,53 @@ def conclusions(report: dict) -> dict:
 
 
 def compile_all() -> None:
-    """Compile each kernel in its own process into the shared cache, because Triton's compiler uses only one core."""
-    settings = list(product(DIMENSIONS, (1.5, 1.0), (False, True), BLOCKS))
-    with multiprocessing.get_context("spawn").Pool(min(len(settings), os.cpu_count() or 1)) as pool:
-        pool.starmap(compile_one, settings)
+    """Compile each kernel in its own process into the shared caches, because Triton's compiler uses only one core."""
+    jobs = [(compile_flex, setting) for setting in product(COMPILED_LENGTHS, DIMENSIONS)]
+    if importlib.util.find_spec("adasplash"):
+        settings = product(COMPILED_LENGTHS, DIMENSIONS, range(ADASPLASH_SETTINGS))
+        jobs += [(compile_adasplash, setting) for setting in settings]
+    jobs += [(compile_ours, setting) for setting in product(DIMENSIONS, (1.5, 1.0), (False, True), BLOCKS)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), context, max_tasks_per_child=1) as pool:
+        for future in [pool.submit(job, *setting) for job, setting in jobs]:
+            future.result()
 
 
-def compile_one(dimension: int, alpha: float, causal: bool, block: int) -> None:
+def compile_ours(dimension: int, alpha: float, causal: bool, block: int) -> None:
     """Compile both passes for one setting, with and without a mask."""
     inputs = random_inputs(1024, dimension, batch=1)
     for mask in (random_mask(1024, block, 0.5), None):
         output = attend(*inputs, mask, alpha=alpha, causal=causal)[0]
         torch.autograd.grad(output, inputs, torch.randn_like(output))
     torch.cuda.synchronize()
+
+
+def compile_flex(n: int, dimension: int) -> None:
+    """Compile FlexAttention's forward pass, and both passes, for one size."""
+    inputs = random_inputs(n, dimension, batch=TOKENS // n)
+    run = flex(random_mask(n, FLEX_BLOCK, FLEX_DENSITY))
+    try:
+        run(*(x.detach() for x in inputs))
+        output = run(*inputs)
+        torch.autograd.grad(output, inputs, torch.randn_like(output))
+    except Exception as error:  # The measurement records it.
+        print(f"FlexAttention was not compiled in advance: {error}"[:300], flush=True)
+
+
+def compile_adasplash(n: int, dimension: int, part: int) -> None:
+    """Compile a part of the settings that AdaSplash-2 tries for one size."""
+    from triton.runtime.autotuner import Autotuner
+
+    module = importlib.import_module("adasplash.adasplash_v2")
+    for kernel in vars(module).values():
+        if isinstance(kernel, Autotuner):
+            kernel.configs = kernel.configs[part::ADASPLASH_SETTINGS]
+    inputs = random_inputs(n, dimension, batch=1, heads=1)
+    try:
+        output = module.sparse_attn(*inputs, niter=1)
+        torch.autograd.grad(output, inputs, torch.randn_like(output))
+    except Exception as error:  # The measurement records it.
+        print(f"AdaSplash-2 was not compiled in advance: {error}"[:300], flush=True)
 
 
 def chip() -> dict:
@@ -123,9 +165,16 @@ def chip() -> dict:
 
 
 def median_milliseconds(function: Callable) -> float:
-    """Return the median time of a call from Python."""
+    """Return the median time of a call from Python, after one call that shows whether calls are long."""
     from triton.testing import do_bench
 
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    function()
+    end.record()
+    end.synchronize()
+    if start.elapsed_time(end) > LONG_MILLISECONDS:
+        return start.elapsed_time(end)
     return do_bench(function, warmup=20, rep=60, return_mode="median")
 
 
@@ -133,7 +182,7 @@ def replayed_milliseconds(function: Callable) -> float:
     """Return the median time of a call replayed from a CUDA graph."""
     from triton.testing import do_bench_cudagraph
 
-    return do_bench_cudagraph(function, rep=40, return_mode="median")
+    return do_bench_cudagraph(function, rep=10, return_mode="median")
 
 
 def random_inputs(n: int, dimension: int, *, batch: int, heads: int = HEADS) -> list[torch.Tensor]:
@@ -187,35 +236,76 @@ def correctness() -> Iterator[dict]:
 
 
 def timings() -> Iterator[dict]:
-    """Yield all rows, most important sizes first; each size has ours at every density and the baselines."""
-    for n, dimension, causal in product(LENGTHS, DIMENSIONS, (False, True)):
-        yield from at_size(n, dimension, causal)
+    """Yield all rows, most important first: for all sizes what the targets compare, then other densities, then other peers."""
+    for measurements in (at_targets, at_other_densities, other_peers):
+        for n, dimension, causal in product(LENGTHS, DIMENSIONS, (False, True)):
+            inputs = random_inputs(n, dimension, batch=max(1, TOKENS // n))
+            size = {"n": n, "batch": len(inputs[0]), "heads": HEADS, "dimension": dimension, "causal": causal}
+            yield from measurements(inputs, size)
 
 
-def at_size(n: int, dimension: int, causal: bool) -> Iterator[dict]:
-    """Yield the rows of one size."""
-    batch = max(1, TOKENS // n)
-    inputs = random_inputs(n, dimension, batch=batch)
-    size = {"n": n, "batch": batch, "heads": HEADS, "dimension": dimension, "causal": causal}
-    for block, density in product(BLOCKS, DENSITIES):
-        setting = size | {"block": block, "density": density}
-        mask = None
-        if density < 1:
-            mask = random_mask(n, block, density)
-            setting["listed_density"] = mask.density
-        elif block != BLOCKS[0] or n > DENSE_MOST:
-            continue
-        run = partial(attend, block_mask=mask, causal=causal)
-        yield from measured("ours", lambda *x, run=run: run(*x)[0], inputs, setting)
-        if (block, density) == (FLEX_BLOCK, FLEX_DENSITY) and not causal:
-            yield from measured("ours, softmax", lambda *x, run=run: run(*x, alpha=1.0)[0], inputs, setting)
-            if n in FLEX_LENGTHS:
-                yield from measured("flex", flex(mask), inputs, setting)
-    if not causal:
-        yield from predictions(inputs, size | {"block": 64})
-    size |= {"block": None, "density": 1.0}
-    for name, function in peers(causal, n).items():
-        yield from measured(name, function, inputs, size)
+def at_targets(inputs: list[torch.Tensor], size: dict) -> Iterator[dict]:
+    """Yield ours at a tenth of the blocks, and the peers and the prediction that it has targets for."""
+    for block in reversed(BLOCKS):
+        yield from ours(inputs, size, block, DENSITY)
+    dense = size | {"block": None, "density": 1.0}
+    yield from measured("sdpa", partial(sdpa, SDPBackend.FLASH_ATTENTION, size["causal"]), inputs, dense)
+    if not size["causal"]:
+        yield from ours(inputs, size, FLEX_BLOCK, FLEX_DENSITY, "ours, softmax", alpha=1.0)
+        if size["n"] in COMPILED_LENGTHS:
+            mask = random_mask(size["n"], FLEX_BLOCK, FLEX_DENSITY)
+            setting = size | {"block": FLEX_BLOCK, "density": FLEX_DENSITY, "listed_density": mask.density}
+            yield from measured("flex", flex(mask), inputs, setting)
+        yield from predictions(inputs, size | {"block": BLOCKS[0]})
+    elif size["n"] in COMPILED_LENGTHS and importlib.util.find_spec("adasplash"):
+        from adasplash import adasplash2  # a module replaces the equal function adasplash_v2 after the first call
+
+        yield from measured("adasplash-2", adasplash2, inputs, dense)
+
+
+def at_other_densities(inputs: list[torch.Tensor], size: dict) -> Iterator[dict]:
+    """Yield ours with fewer and more of the blocks, and with all of them."""
+    for block, density in product(BLOCKS, OTHER_DENSITIES):
+        yield from ours(inputs, size, block, density)
+    if size["n"] <= DENSE_MOST:
+        yield from ours(inputs, size, BLOCKS[0], 1.0)
+
+
+def other_peers(inputs: list[torch.Tensor], size: dict) -> Iterator[dict]:
+    """Yield the dense baselines without a target, and ours with number checks, which wait for the GPU."""
+    causal, n = size["causal"], size["n"]
+    functions = {"sdpa-cudnn": partial(sdpa, SDPBackend.CUDNN_ATTENTION, causal)}
+    if n <= DENSE_MOST:
+        functions["ours, checked"] = lambda *x: block_sparse_entmax_attention(*x, causal=causal, check=True)
+    if n <= DENSE_ENTMAX_MOST:
+        position = torch.arange(n, device="cuda")
+        allowed = position <= position[:, None] if causal else None
+        functions["entmax"] = lambda q, k, v: attention(q, k, v, allowed, normalizer=entmax15)[0]
+    if n <= FIRST_ADASPLASH_MOST and importlib.util.find_spec("adasplash"):
+        from adasplash import adasplash_v1
+
+        functions["adasplash-1"] = partial(adasplash_v1, alpha=1.5, is_causal=causal)
+    for name, function in functions.items():
+        yield from measured(name, function, inputs, size | {"block": None, "density": 1.0})
+
+
+def ours(
+    inputs: list[torch.Tensor], size: dict, block: int, density: float, name: str = "ours", **rules: float
+) -> Iterator[dict]:
+    """Yield the rows of block-sparse attention over random blocks, or over all blocks without a mask."""
+    setting = size | {"block": block, "density": density}
+    mask = None
+    if density < 1:
+        mask = random_mask(size["n"], block, density)
+        setting["listed_density"] = mask.density
+    run = partial(attend, block_mask=mask, causal=size["causal"], **rules)
+    yield from measured(name, lambda *x: run(*x)[0], inputs, setting)
+
+
+def sdpa(backend: SDPBackend, causal: bool, *inputs: torch.Tensor) -> torch.Tensor:
+    """Compute PyTorch's attention with one of its backends."""
+    with sdpa_kernel(backend):
+        return scaled_dot_product_attention(*inputs, is_causal=causal)
 
 
 def predictions(inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
@@ -241,34 +331,6 @@ def flex(mask: BlockMask) -> Callable:
     return lambda q, k, v: compiled()(q, k, v)
 
 
-def peers(causal: bool, n: int) -> dict[str, Callable]:
-    """Return the dense baselines by name, and ours with number checks, which wait for the GPU."""
-
-    def sdpa(backend: SDPBackend, *inputs: torch.Tensor) -> torch.Tensor:
-        with sdpa_kernel(backend):
-            return scaled_dot_product_attention(*inputs, is_causal=causal)
-
-    functions = {
-        "sdpa": partial(sdpa, SDPBackend.FLASH_ATTENTION),
-        "sdpa-cudnn": partial(sdpa, SDPBackend.CUDNN_ATTENTION),
-    }
-    if n <= DENSE_MOST:
-        functions["ours, checked"] = lambda *x: block_sparse_entmax_attention(*x, causal=causal, check=True)
-    if n <= DENSE_ENTMAX_MOST:
-        position = torch.arange(n, device="cuda")
-        allowed = position <= position[:, None] if causal else None
-        functions["entmax"] = lambda q, k, v: attention(q, k, v, allowed, normalizer=entmax15)[0]
-    try:
-        import adasplash
-    except ImportError:
-        return functions
-    if n <= FIRST_ADASPLASH_MOST:
-        functions["adasplash-1"] = lambda q, k, v: adasplash.adasplash_v1(q, k, v, alpha=1.5, is_causal=causal)
-    if causal:
-        functions["adasplash-2"] = adasplash.adasplash_v2
-    return functions
-
-
 def measured(name: str, function: Callable, inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
     """Yield a row for the forward pass, and one for both passes."""
     upstream = torch.randn_like(inputs[0])
@@ -292,7 +354,7 @@ def timed(run: Callable, captured: bool = True) -> dict:
         run()
         row["megabytes"] = (torch.cuda.max_memory_allocated() - before) / 2**20
         row["milliseconds"] = median_milliseconds(run)
-        if captured:
+        if captured and row["milliseconds"] <= LONG_MILLISECONDS:
             row["replayed"] = replayed_milliseconds(run)
     except Exception as error:  # A failing baseline must not stop the other measurements.
         row["error"] = f"{type(error).__name__}: {error}"[:300]
