@@ -13,39 +13,44 @@ import argparse
 import importlib
 import importlib.util
 import json
-import multiprocessing
 import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import torch
 from attention_limits import DENSITY, break_even_points, compared_with_targets, prediction_shares, with_limits
+from attention_peers import (
+    BLOCKS,
+    COMPILED_LENGTHS,
+    DIMENSIONS,
+    FLEX_BLOCK,
+    FLEX_DENSITY,
+    HEADS,
+    TOKENS,
+    compile_in_parallel,
+    compile_ours,
+    compile_peers,
+    flex,
+    prediction,
+    random_inputs,
+    random_mask,
+    sdpa,
+)
 from hardware import hardware
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.attention import SDPBackend
 
-from replication.timing.contenders import untrained_prediction
 from sparselib import attention, entmax15
-from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.kernels import block_sparse_entmax_attention
 from sparselib.kernels.operator import attend
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
-TOKENS, HEADS = 32_768, 16
 LENGTHS = (8192, 32_768, 2048, 131_072, 4096, 16_384)  # most important first, in case time runs out
-DIMENSIONS = (64, 128)
-BLOCKS = (64, 128)
 OTHER_DENSITIES = (0.05, 0.2)
-FLEX_DENSITY, FLEX_BLOCK = DENSITY, 128  # smaller blocks are not supported
-#: FlexAttention and AdaSplash-2 compile for each length, which takes many seconds.
-COMPILED_LENGTHS = (8192, 32_768)
-#: AdaSplash-2 tries this many settings of each kernel, which as many processes compile.
-ADASPLASH_SETTINGS = 6
 DENSE_ENTMAX_MOST = 2048
 #: Dense attention by ours takes seconds beyond this length.
 DENSE_MOST = 32_768
@@ -67,7 +72,9 @@ def main() -> None:
     name = re.sub(r"\W+", "-", torch.cuda.get_device_name()).lower()
     output = arguments.output or Path(__file__).parent / "results" / f"attention-{name}.json"
     deadline = time.monotonic() + arguments.seconds
-    compile_all()
+    compile_in_parallel(
+        partial(compile_ours, *setting) for setting in product(DIMENSIONS, (1.5, 1.0), (False, True), BLOCKS)
+    )
     report = {"hardware": hardware(), "correctness": [], "chip": chip(), "rows": [], "stopped_early": False}
     for part, measurements in (("correctness", correctness()), ("rows", timings())):
         for row in measurements:
@@ -102,56 +109,6 @@ def conclusions(report: dict) -> dict:
     }
 
 
-def compile_all() -> None:
-    """Compile each kernel in its own process into the shared caches, because Triton's compiler uses only one core."""
-    jobs = [(compile_flex, setting) for setting in product(COMPILED_LENGTHS, DIMENSIONS)]
-    if importlib.util.find_spec("adasplash"):
-        settings = product(COMPILED_LENGTHS, DIMENSIONS, range(ADASPLASH_SETTINGS))
-        jobs += [(compile_adasplash, setting) for setting in settings]
-    jobs += [(compile_ours, setting) for setting in product(DIMENSIONS, (1.5, 1.0), (False, True), BLOCKS)]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(os.cpu_count(), context, max_tasks_per_child=1) as pool:
-        for future in [pool.submit(job, *setting) for job, setting in jobs]:
-            future.result()
-
-
-def compile_ours(dimension: int, alpha: float, causal: bool, block: int) -> None:
-    """Compile both passes for one setting, with and without a mask."""
-    inputs = random_inputs(1024, dimension, batch=1)
-    for mask in (random_mask(1024, block, 0.5), None):
-        output = attend(*inputs, mask, alpha=alpha, causal=causal)[0]
-        torch.autograd.grad(output, inputs, torch.randn_like(output))
-    torch.cuda.synchronize()
-
-
-def compile_flex(n: int, dimension: int) -> None:
-    """Compile FlexAttention's forward pass, and both passes, for one size."""
-    inputs = random_inputs(n, dimension, batch=TOKENS // n)
-    run = flex(random_mask(n, FLEX_BLOCK, FLEX_DENSITY))
-    try:
-        run(*(x.detach() for x in inputs))
-        output = run(*inputs)
-        torch.autograd.grad(output, inputs, torch.randn_like(output))
-    except Exception as error:  # The measurement records it.
-        print(f"FlexAttention was not compiled in advance: {error}"[:300], flush=True)
-
-
-def compile_adasplash(n: int, dimension: int, part: int) -> None:
-    """Compile a part of the settings that AdaSplash-2 tries for one size."""
-    from triton.runtime.autotuner import Autotuner
-
-    module = importlib.import_module("adasplash.adasplash_v2")
-    for kernel in vars(module).values():
-        if isinstance(kernel, Autotuner):
-            kernel.configs = kernel.configs[part::ADASPLASH_SETTINGS]
-    inputs = random_inputs(n, dimension, batch=1, heads=1)
-    try:
-        output = module.sparse_attn(*inputs, niter=1)
-        torch.autograd.grad(output, inputs, torch.randn_like(output))
-    except Exception as error:  # The measurement records it.
-        print(f"AdaSplash-2 was not compiled in advance: {error}"[:300], flush=True)
-
-
 def chip() -> dict:
     """Measure the rate of bfloat16 products, and the bytes that a copy reads and writes per second."""
     size = 8192
@@ -165,9 +122,10 @@ def chip() -> dict:
 
 
 def median_milliseconds(function: Callable) -> float:
-    """Return the median time of a call from Python, after one call that shows whether calls are long."""
+    """Return the median time of a call from Python, or the time of the second call if calls are long."""
     from triton.testing import do_bench
 
+    function()  # starts libraries
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
     function()
@@ -183,24 +141,6 @@ def replayed_milliseconds(function: Callable) -> float:
     from triton.testing import do_bench_cudagraph
 
     return do_bench_cudagraph(function, rep=10, return_mode="median")
-
-
-def random_inputs(n: int, dimension: int, *, batch: int, heads: int = HEADS) -> list[torch.Tensor]:
-    """Return random q, k and v in bfloat16."""
-    generator = torch.Generator("cuda").manual_seed(0)
-    shape = (batch, heads, n, dimension)
-    return [
-        torch.randn(shape, generator=generator, device="cuda", dtype=torch.bfloat16).requires_grad_() for _ in range(3)
-    ]
-
-
-def random_mask(n: int, block: int, density: float, *, heads: int = HEADS) -> BlockMask:
-    """Return a mask of the diagonal and random blocks for each head, of this total density or at least the diagonal's."""
-    blocks = -(-n // block)
-    probability = (density * blocks - 1) / (blocks - 1)
-    generator = torch.Generator("cuda").manual_seed(1)
-    chosen = torch.rand(1, heads, blocks, blocks, generator=generator, device="cuda") < probability
-    return BlockMask.from_dense(chosen | torch.eye(blocks, device="cuda", dtype=torch.bool), block, n)
 
 
 def correctness() -> Iterator[dict]:
@@ -236,31 +176,45 @@ def correctness() -> Iterator[dict]:
 
 
 def timings() -> Iterator[dict]:
-    """Yield all rows, most important first: for all sizes what the targets compare, then other densities, then other peers."""
-    for measurements in (at_targets, at_other_densities, other_peers):
-        for n, dimension, causal in product(LENGTHS, DIMENSIONS, (False, True)):
-            inputs = random_inputs(n, dimension, batch=max(1, TOKENS // n))
-            size = {"n": n, "batch": len(inputs[0]), "heads": HEADS, "dimension": dimension, "causal": causal}
-            yield from measurements(inputs, size)
+    """Yield all rows, most important first, and what compiles long after what does not."""
+    yield from at_sizes(at_a_tenth, LENGTHS)
+    compile_peers()
+    yield from at_sizes(compiled_peers, COMPILED_LENGTHS)
+    yield from at_sizes(at_other_densities, LENGTHS)
+    yield from at_sizes(other_peers, LENGTHS)
 
 
-def at_targets(inputs: list[torch.Tensor], size: dict) -> Iterator[dict]:
-    """Yield ours at a tenth of the blocks, and the peers and the prediction that it has targets for."""
+def at_sizes(measurements: Callable, lengths: tuple[int, ...]) -> Iterator[dict]:
+    """Yield the rows of these measurements at all sizes."""
+    for n, dimension, causal in product(lengths, DIMENSIONS, (False, True)):
+        inputs = random_inputs(n, dimension, batch=max(1, TOKENS // n))
+        size = {"n": n, "batch": len(inputs[0]), "heads": HEADS, "dimension": dimension, "causal": causal}
+        yield from measurements(inputs, size)
+
+
+def at_a_tenth(inputs: list[torch.Tensor], size: dict) -> Iterator[dict]:
+    """Yield ours at a tenth of the blocks, and PyTorch's flash attention."""
     for block in reversed(BLOCKS):
         yield from ours(inputs, size, block, DENSITY)
-    dense = size | {"block": None, "density": 1.0}
-    yield from measured("sdpa", partial(sdpa, SDPBackend.FLASH_ATTENTION, size["causal"]), inputs, dense)
     if not size["causal"]:
         yield from ours(inputs, size, FLEX_BLOCK, FLEX_DENSITY, "ours, softmax", alpha=1.0)
-        if size["n"] in COMPILED_LENGTHS:
-            mask = random_mask(size["n"], FLEX_BLOCK, FLEX_DENSITY)
-            setting = size | {"block": FLEX_BLOCK, "density": FLEX_DENSITY, "listed_density": mask.density}
-            yield from measured("flex", flex(mask), inputs, setting)
-        yield from predictions(inputs, size | {"block": BLOCKS[0]})
-    elif size["n"] in COMPILED_LENGTHS and importlib.util.find_spec("adasplash"):
+    dense = size | {"block": None, "density": 1.0}
+    yield from measured("sdpa", partial(sdpa, SDPBackend.FLASH_ATTENTION, size["causal"]), inputs, dense)
+
+
+def compiled_peers(inputs: list[torch.Tensor], size: dict) -> Iterator[dict]:
+    """Yield FlexAttention and the prediction, or AdaSplash-2, which is causal."""
+    if not size["causal"]:
+        mask = random_mask(size["n"], FLEX_BLOCK, FLEX_DENSITY)
+        setting = size | {"block": FLEX_BLOCK, "density": FLEX_DENSITY, "listed_density": mask.density}
+        yield from measured("flex", flex(mask), inputs, setting)
+        predict, (q, k) = prediction(size["n"], size["dimension"]), (x.detach() for x in inputs[:2])
+        row = size | {"block": BLOCKS[0], "attention": "sparsefinder-v2", "part": "prediction", "density": None}
+        yield row | timed(lambda: predict(q, k))
+    elif importlib.util.find_spec("adasplash"):
         from adasplash import adasplash2  # a module replaces the equal function adasplash_v2 after the first call
 
-        yield from measured("adasplash-2", adasplash2, inputs, dense)
+        yield from measured("adasplash-2", adasplash2, inputs, size | {"block": None, "density": 1.0})
 
 
 def at_other_densities(inputs: list[torch.Tensor], size: dict) -> Iterator[dict]:
@@ -300,35 +254,6 @@ def ours(
         setting["listed_density"] = mask.density
     run = partial(attend, block_mask=mask, causal=size["causal"], **rules)
     yield from measured(name, lambda *x: run(*x)[0], inputs, setting)
-
-
-def sdpa(backend: SDPBackend, causal: bool, *inputs: torch.Tensor) -> torch.Tensor:
-    """Compute PyTorch's attention with one of its backends."""
-    with sdpa_kernel(backend):
-        return scaled_dot_product_attention(*inputs, is_causal=causal)
-
-
-def predictions(inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
-    """Yield the time of Sparsefinder's version 2, compiled, with 16 clusters that each select a tenth of the blocks."""
-    q, k = (x.detach() for x in inputs[:2])
-    block = setting["block"]
-    rule = {"clusters": 16, "count": max(1, round(0.1 * q.shape[2] / block)), "seed": 0, "device": "cuda"}
-    predict = untrained_prediction(*q.shape[1::2], block, **rule, compiled=True)
-    row = setting | {"attention": "sparsefinder-v2", "part": "prediction", "density": None}
-    yield row | timed(lambda: predict(q, k))
-
-
-def flex(mask: BlockMask) -> Callable:
-    """Return FlexAttention with these blocks; the first call compiles it, so `timed` records a failure."""
-
-    @cache
-    def compiled() -> Callable:
-        from torch.nn.attention.flex_attention import flex_attention
-
-        torch.compiler.reset()  # after a few recompilations, it would silently run uncompiled
-        return partial(torch.compile(flex_attention, dynamic=False), block_mask=mask.to_flex())
-
-    return lambda q, k, v: compiled()(q, k, v)
 
 
 def measured(name: str, function: Callable, inputs: list[torch.Tensor], setting: dict) -> Iterator[dict]:
