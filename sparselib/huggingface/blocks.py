@@ -40,28 +40,37 @@ def visited_blocks(layers: Sequence[Layer], size: int) -> BlockGraph:
 def _layer_blocks(layer: Layer, size: int, q: Tensor, k: Tensor, lengths: Tensor | None) -> BlockMask:
     """Return the blocks of one layer, head by head."""
     projection = layer.projection.to(q.device)
-    length, groups = q.shape[2], q.shape[1] // k.shape[1]
+    queries, keys, groups = q.shape[2], k.shape[2], q.shape[1] // k.shape[1]
     q, k = projection(q.float()), projection(k.float().repeat_interleave(groups, dim=1))
-    count = -(-length // size)
-    visited = torch.zeros(*q.shape[:2], count, count, dtype=torch.bool, device=q.device)
+    key_starts = torch.arange(0, keys, size, device=q.device)
+    rows, starts, ends = size, key_starts[None], None
+    if queries != keys:  # a cache holds earlier tokens too, and may have unused places behind the queries
+        ends = torch.full((len(q),), keys, device=q.device) if lengths is None else lengths
+        rows, lengths = min(size, queries), None
+        starts = (ends - queries)[:, None] + torch.arange(0, queries, rows, device=q.device)
+    visited = torch.zeros(*q.shape[:2], starts.shape[1], len(key_starts), dtype=torch.bool, device=q.device)
     for head, setting in enumerate(layer.chosen):
-        visited[:, head] = _window_blocks(setting, size, count, q.device)
+        visited[:, head] = _window_blocks(setting, starts, rows, key_starts, size)
         if setting.family == "kmeans":
             centroids = layer.centroids[setting.clusters][head : head + 1].to(q.device)
             predictor = Clustering(centroids, setting.top_k)
             buckets = predictor.assign(q[:, head : head + 1], k[:, head : head + 1], lengths)
-            padded = (pad(x, (0, 0, 0, count * size - length)) for x in buckets)
-            visited[:, head] |= share_a_bucket(*(x.unflatten(2, (count, size)).any(dim=3) for x in padded))[:, 0]
-    return BlockMask.from_dense(visited, size, length)
+            by_block = (pad(x, (0, 0, 0, -x.shape[2] % size)).unflatten(2, (-1, size)).any(dim=3) for x in buckets)
+            visited[:, head] |= share_a_bucket(*by_block)[:, 0]
+    if ends is not None:
+        visited &= (key_starts < ends[:, None])[:, None, None]
+    return BlockMask.from_dense(visited, (rows, size), (queries, keys))
 
 
-def _window_blocks(setting: Setting, size: int, count: int, device: torch.device) -> Tensor:
-    """Return the blocks ``Bool[N, N]`` that contain a pair of the window, or all of them for a dense head."""
+def _window_blocks(setting: Setting, starts: Tensor, rows: int, key_starts: Tensor, size: int) -> Tensor:
+    """Return the blocks ``Bool[B, N, K]`` that contain a pair of the window, or all of them for a dense head.
+
+    Blocks of `rows` queries begin at ``starts [B, N]``, and blocks of `size` keys at ``key_starts [K]``.
+    """
+    offset = key_starts - starts[..., None]
     if setting.family == "dense":
-        return torch.ones(count, count, dtype=torch.bool, device=device)
+        return torch.ones_like(offset, dtype=torch.bool)
     if setting.window == 0:
-        return torch.zeros(count, count, dtype=torch.bool, device=device)
-    block = torch.arange(count, device=device)
-    offset = (block - block[:, None]) * size
-    # Offsets between tokens of two blocks reach size - 1 further on both sides. The limits are those of sliding_window.
-    return (offset - (size - 1) <= setting.window // 2) & (offset + size - 1 > -((setting.window + 1) // 2))
+        return torch.zeros_like(offset, dtype=torch.bool)
+    # Offsets between tokens of two blocks reach further on both sides. The limits are those of sliding_window.
+    return (offset - (rows - 1) <= setting.window // 2) & (offset + size - 1 > -((setting.window + 1) // 2))

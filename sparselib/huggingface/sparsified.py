@@ -96,6 +96,9 @@ class Sparsified(AbstractContextManager):
 
         All pairs of these blocks attend, so recall can only grow. No step needs memory for each pair of tokens.
 
+        ``generate`` works inside, with dynamic and static caches. A word then visits the blocks of its own pairs. Without a
+        cache it also visits those of the words in its block of queries. All cached keys are projected again for each word.
+
         Parameters
         ----------
         size : int

@@ -93,7 +93,8 @@ def described(visible: Tensor | None) -> Description:
     """Return `causal`, ``lengths [B]`` and None for a mask ``Bool[B, 1, n, n]`` of padding on the right and later keys.
 
     Any other mask is returned as a rule, with `causal` False. Its `lengths` are not None if it hides padding on the right too:
-    the last keys, which no query sees, not even the query at the same place.
+    the last keys, which no query sees, not even the query at the same place. With fewer queries than keys, as in decoding,
+    these are the unused places of a cache.
 
     >>> described(visible_pairs(1, 3, 3, causal=True))
     (True, None, None)
@@ -105,7 +106,11 @@ def described(visible: Tensor | None) -> Description:
     if visible is None:
         return False, None, None
     queries, keys = visible.shape[-2:]
-    if queries != keys or visible.shape[1] != 1:
+    if queries != keys:
+        position = torch.arange(1, keys + 1, device=visible.device)
+        lengths = (visible.flatten(1, -2).any(dim=1) * position).amax(-1)
+        return False, lengths if (lengths != keys).any() else None, looked_up(visible)
+    if visible.shape[1] != 1:
         return False, None, looked_up(visible)
     lengths, fits, fits_causal = _described(visible)
     has_padding = (lengths != keys).any()

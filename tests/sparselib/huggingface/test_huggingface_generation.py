@@ -15,7 +15,7 @@ from transformers import (
 
 from sparselib.forms import form
 from sparselib.graphs import FormGraph, PredictedGraph
-from sparselib.huggingface import use_attention
+from sparselib.huggingface import sparsify, use_attention
 from sparselib.predictors import Clustering, Distance, Quantization
 
 SPECIAL = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
@@ -125,6 +125,24 @@ def test_a_cache_changes_nothing_along_a_graph(name, kind, cache, beams):
         expected = generated(model, beams=beams, use_cache=False)
         assert_the_same(generated(model, beams=beams, cache_implementation=cache), expected)
     assert not torch.equal(expected[1], free[1])
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_cache_changes_nothing_in_blocks_of_one_token(name, cache, beams):
+    model = make(name)
+    text = torch.randint(3, 17, (60, 1, 12), generator=torch.Generator().manual_seed(1))
+    batches = [{"input_ids": ids, "attention_mask": torch.ones_like(ids)} for ids in text]
+    result = sparsify(model, batches, recall=0.8, predictors=("kmeans", "window"))
+    assert result.report.sparsity > 0.05
+    free = generated(model, beams=beams, use_cache=False)
+    with result.to_blocks(1):
+        expected = generated(model, beams=beams, use_cache=False)
+        assert_the_same(generated(model, beams=beams, cache_implementation=cache), expected)
+    assert not torch.equal(expected[1], free[1])
+    with result.to_blocks(32):  # one block
+        assert_the_same(generated(model, beams=beams, cache_implementation=cache), free)
 
 
 def test_a_predictor_of_prefixes_refuses_a_cache_without_queries():

@@ -228,6 +228,27 @@ def test_blocks_are_those_that_hold_a_predicted_pair():
     assert 0.1 < expected[:, 0].float().mean() < 0.9
 
 
+@pytest.mark.parametrize("new", [1, 2, 6])
+@pytest.mark.parametrize("unused", [0, 6])
+def test_after_a_cache_blocks_are_those_that_hold_a_pair_of_the_new_queries(new, unused):
+    generator = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(2, 3, 18, 8, generator=generator) for _ in range(2))
+    projection = Projection(torch.randn(3, 8, 4, generator=generator), torch.zeros(3, 4))
+    chosen = [Setting("kmeans", 3, clusters=16, top_k=1), Setting("window", 7), Setting("dense")]
+    layer = Layer(projection=projection, centroids={16: 2 * torch.randn(3, 16, 4, generator=generator)}, chosen=chosen)
+    tokens = per_head(chosen, layer.centroids).predict(projection(q), projection(k))[:, :, -new:]
+    rows = min(new, 2)
+    expected = tokens.unflatten(2, (-1, rows)).any(3).unflatten(3, (9, 2)).any(-1)
+    places = torch.nn.functional.pad(k, (0, 0, 0, unused), value=3.0)
+    lengths = torch.tensor([18, 18]) if unused else None
+    found = _layer_blocks(layer, 2, q[:, :, -new:], places, lengths)
+    assert found.block_size == (rows, 2)
+    assert found.length == (new, 18 + unused)
+    assert torch.equal(found.to_dense()[..., :9], expected)
+    assert not found.to_dense()[..., 9:].any()
+    assert 0.1 < expected[:, 0].float().mean() < 1
+
+
 def test_visited_blocks_keep_what_is_predicted():
     model = made("bert")
     result = sparsify(model, text(12), recall=0.9, gold="entmax:1.5", predictors=("kmeans", "window"))
