@@ -1,9 +1,11 @@
 """The handle that changes what a model's attention layers do while the model runs."""
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -47,8 +49,9 @@ class AttentionControl:
     mode: Mode = field(default_factory=TokenPairs)
     around: Callable[[], AbstractContextManager] = nullcontext
     cross_layers: frozenset[int] = frozenset()
-    #: A weak reference to the last mask under which blocks were visited, and its description.
-    _last_mask: tuple = field(default=(None, None), init=False, repr=False, compare=False)
+    #: Weak references to the last two masks under which blocks were visited, between which layers may alternate, and their
+    #: descriptions. Descriptions may hold their mask, so no more are kept.
+    _last_masks: deque = field(default_factory=partial(deque, maxlen=2), init=False, repr=False, compare=False)
     #: The different modes of forward passes that a checkpoint may recompute; two are enough to know that there are several.
     _forward_modes: list[Mode] = field(default_factory=list, init=False, repr=False, compare=False)
     #: The ``with`` blocks that are open in any thread.
@@ -59,7 +62,7 @@ class AttentionControl:
         self.witness, self.number = torch.empty(0), register(self)
 
     def __getstate__(self) -> dict[str, object]:
-        return vars(self) | {"_last_mask": (None, None), "_forward_modes": [], "_open": []}
+        return vars(self) | {"_last_masks": deque(maxlen=2), "_forward_modes": [], "_open": []}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
@@ -195,13 +198,16 @@ class AttentionControl:
         return attend_to_blocks(q, k, v, blocks, visible, description, scoring, alpha, is_cross)
 
     def _described(self, layer: int, visible: Tensor | None) -> Description:
-        """Return the mask as ``described``, which reads all pairs, once for consecutive layers that share a mask."""
+        """Return the mask as ``described``, which reads all pairs, once for the layers that share a mask or alternate."""
         if visible is None:
             return described(None)
-        last_mask, description = self._last_mask
-        if layer == 0 or last_mask is None or last_mask() is not visible:
-            description = described(visible)
-            self._last_mask = weakref.ref(visible), description
+        if layer == 0:  # another forward pass, before which a mask may have changed in its place
+            self._last_masks.clear()
+        for mask, description in tuple(self._last_masks):  # other threads may add to them
+            if mask() is visible:
+                return description
+        description = described(visible)
+        self._last_masks.append((weakref.ref(visible), description))
         return description
 
     def _mode_around(self) -> Mode:
@@ -246,4 +252,4 @@ class AttentionControl:
         finally:
             self._open.remove(block)
             OPEN.set(replace(OPEN.get(), blocks=tuple(other for other in OPEN.get().blocks if other is not block)))
-            self._last_mask = (None, None)
+            self._last_masks.clear()

@@ -223,6 +223,21 @@ def test_the_layers_of_a_model_look_at_their_mask_once(monkeypatch):
     ]
 
 
+def test_layers_that_alternate_between_two_masks_look_at_each_once(monkeypatch):
+    found = []
+    monkeypatch.setattr(attention_control, "described", lambda x: found.append(x) or described(x))
+    control = attention_control.AttentionControl(layers=5)
+    x = torch.randn(1, 1, 6, 4, generator=torch.Generator().manual_seed(0))
+    causal = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
+    masks = [causal, causal.triu(-1)]
+    with control.visiting(lambda *_: None):
+        outputs = [control.visited(layer, x, x, x, masks[layer % 2]) for layer in range(5)]
+    assert [id(mask) for mask in found] == [id(mask) for mask in masks]
+    for layer, output in enumerate(outputs):
+        expected = attention_weights(x, x, masks[layer % 2]) @ x
+        torch.testing.assert_close(output, expected)
+
+
 def test_blocks_refuse_what_they_cannot_honour():
     case = make("gpt2")
     control = use_attention(case.model)
