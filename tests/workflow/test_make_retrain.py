@@ -15,7 +15,7 @@ NORMALIZERS = [
 SPEED = [f"normalizer_speed/models/{name}" for name in ("torch/softmax", "sparselib/topk", *NORMALIZERS)]
 SHIPPED = [
     "masked_lm/model",
-    "translation/en-fr/model",
+    "translation/kjv-en/model",
     "char_lm/bible/models/block/seed0",
     "forms/sentences/fr-en/full_seed0",
     "forms/sentences/fr-en/full_seed1",

@@ -30,6 +30,7 @@ TABLES = {
     "attention-targets": attention.targets,
     "bleu": bleu.bleu,
     "bleu-darby": bleu.darby,
+    "bleu-demo": bleu.demo,
     "bleu-multi30k": bleu.multi30k,
     "blocks": partial(blocks.blocks, "brown"),
     "blocks-512": partial(blocks.blocks, "brown-512"),
