@@ -19,6 +19,6 @@ def listing(rules: Iterable[str], notebooks: Iterable[str]) -> str:
     groups = {
         "Whole runs, the report and the ledger": whole,
         "Figures and tables, such as `snakemake --cores 2 fig04`": drawn,
-        "Steps that the others need": steps,
+        "Steps that these need, for `--forcerun`, such as `snakemake --cores 1 fig04 --forcerun sweep`": steps,
     }
     return "\n\n".join("\n".join([f"{title}:", *(f"  {name}" for name in names)]) for title, names in groups.items())
