@@ -50,7 +50,7 @@ replay: env  ## redraw everything from such a file: make replay ARCHIVE=results/
 test: export OMP_NUM_THREADS = 1
 test: lint  ## lint, unit tests, the workflow and every notebook
 	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
-	snakemake --cores $(CORES) --configfile config/smoke.yaml
+	snakemake --cores $(CORES) --configfile config/smoke.yaml claims
 	$(MAKE) --no-print-directory results
 	$(MAKE) --no-print-directory docs
 	pytest -q tests/made

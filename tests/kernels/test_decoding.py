@@ -122,7 +122,7 @@ SMALL = {
 
 
 @backends
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(random_calls())
 @example(SMALL)
 @example(SMALL | {"density": 0.0})

@@ -279,7 +279,7 @@ def test_an_edit_plans_what_imports_the_file_and_what_follows_from_it(finished, 
 
 #: Settings of the demo with another value, and the first jobs to run again.
 SETTINGS = {
-    "config/demo.yaml|counts: [2, 8, 22]|counts: [2, 22]": {"evaluate_blocks", "time_blocks"},
+    "config/demo.yaml|counts: [2, 22]|counts: [2]": {"evaluate_blocks", "time_blocks"},
     "config/demo.yaml|  length: 128\n|  length: 120\n": {"retrofit_tokenize"},
     "config/demo.yaml|lengths: [512, 1024, 2048, 4096]|lengths: [512]": {"scaling"},
     "config/demo.yaml|tag_clusters: 8|tag_clusters: 4": {"tags"},
