@@ -46,16 +46,15 @@ replay: env  ## redraw everything from such a file: make replay ARCHIVE=results/
 	rm -rf "build/replayed/$(basename $(notdir $(ARCHIVE)))"
 	replicate replay "$(ARCHIVE)" --cores $(CORES) --output "build/replayed/$(basename $(notdir $(ARCHIVE)))"
 
-# Each of several processes would start a thread per core.
-test: export OMP_NUM_THREADS = 1
+# Tests and small jobs run one thread per process, because each of several processes would start a thread per core.
 test: lint  ## lint, unit tests, the workflow and every notebook
-	pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
-	snakemake --cores $(CORES) --configfile config/smoke.yaml claims
+	OMP_NUM_THREADS=1 pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
+	OMP_NUM_THREADS=1 snakemake --cores $(CORES) --configfile config/smoke.yaml claims
 	$(MAKE) --no-print-directory results
 	$(MAKE) --no-print-directory docs
 	pytest -q tests/made
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
-	pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
+	OMP_NUM_THREADS=1 pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
 
 # Kill a run, or some of its jobs, fifty times; CI does so twelve times.
 test-kills: env  ## kill a run fifty times
