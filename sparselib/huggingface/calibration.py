@@ -4,7 +4,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
+from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from sparselib.checks import one_of

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sparselib.checks import Lengths, one_of
 from sparselib.masks import combine
-from sparselib.predictors import Clustering, Distance, Needs, Nothing, Predictor
+from sparselib.predictors import Clustering, Distance, Needs, Predictor
 
 DENSE = "dense"
 FAMILIES = ("distance", "kmeans", "window")
@@ -67,17 +67,19 @@ def settings(family: str, window: int, thresholds: Sequence[float], clusters: Se
 
 @dataclass(frozen=True, eq=False)
 class PerHead:
-    """A predictor of groups of heads: each has the heads' numbers ``[G]``, a predictor, and the total width of a window."""
+    """A predictor of groups of heads: each has the heads' numbers ``[G]``, a predictor or None, and a window's total width."""
 
     needs: ClassVar[Needs] = Needs()
 
-    groups: tuple[tuple[Tensor, Predictor, int], ...]
+    groups: tuple[tuple[Tensor, Predictor | None, int], ...]
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """Return the predicted pairs, ``Bool[B, H, Q, K]``, including windows; see :meth:`Predictor.predict`."""
         pairs = torch.zeros(*q.shape[:3], k.shape[2], dtype=torch.bool, device=q.device)
         for heads, predictor, window in self.groups:
-            predicted = predictor.predict(q[:, heads], k[:, heads], lengths=lengths, causal=causal)
+            predicted = pairs[:, heads]
+            if predictor is not None:
+                predicted = predictor.predict(q[:, heads], k[:, heads], lengths=lengths, causal=causal)
             pairs[:, heads] = combine(predicted, window, "none", lengths, causal)
         return pairs
 
@@ -93,7 +95,7 @@ def per_head(chosen: Sequence[Setting], centroids: Mapping[int, Tensor]) -> PerH
         if family == "kmeans":
             predictor = Clustering(centroids[clusters][heads], top_k)
         elif family == "window":
-            predictor = Nothing()
+            predictor = None  # The predictor Nothing refuses fewer queries than keys, as in decoding from a cache.
         elif family == "distance":
             predictor = Distance(torch.tensor([chosen[head].threshold for head in group]))
         else:

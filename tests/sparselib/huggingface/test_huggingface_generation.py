@@ -130,17 +130,20 @@ def test_a_cache_changes_nothing_along_a_graph(name, kind, cache, beams):
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 @pytest.mark.parametrize("name", DECODERS)
-def test_a_cache_changes_nothing_in_blocks_of_one_token(name, cache, beams):
+def test_a_cache_changes_nothing_in_a_sparsified_model(name, cache, beams):
     model = make(name)
     text = torch.randint(3, 17, (60, 1, 12), generator=torch.Generator().manual_seed(1))
     batches = [{"input_ids": ids, "attention_mask": torch.ones_like(ids)} for ids in text]
     result = sparsify(model, batches, recall=0.8, predictors=("kmeans", "window"))
     assert result.report.sparsity > 0.05
     free = generated(model, beams=beams, use_cache=False)
-    with result.to_blocks(1):
+    with result:
         expected = generated(model, beams=beams, use_cache=False)
         assert_the_same(generated(model, beams=beams, cache_implementation=cache), expected)
     assert not torch.equal(expected[1], free[1])
+    with result.to_blocks(1):
+        assert_the_same(generated(model, beams=beams, use_cache=False), expected)
+        assert_the_same(generated(model, beams=beams, cache_implementation=cache), expected)
     with result.to_blocks(32):  # one block
         assert_the_same(generated(model, beams=beams, cache_implementation=cache), free)
 
