@@ -73,9 +73,10 @@ def test_it_is_small(path):
     assert path.stat().st_size < 500_000
 
 
-def test_no_stored_output_is_an_error(notebook):
+def test_no_stored_output_is_an_error_or_a_warning(notebook):
+    """A warning also names a folder of the machine that it came from."""
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
-    assert [output for output in outputs if output["output_type"] == "error"] == []
+    assert [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"] == []
 
 
 def test_a_figure_is_shown_when_it_is_finished(notebook):
