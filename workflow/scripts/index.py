@@ -71,7 +71,7 @@ def index() -> str:
 
 def runs_table() -> str:
     """Return a Markdown table of the stored runs and of the notebooks that draw them."""
-    needs = {path: needs_of(path) for path in [*sorted(FOLDER.glob("*/*.ipynb")), FOLDER / "00_patterns.ipynb"]}
+    needs = {path: needs_of(path) for path in [*sorted(FOLDER.glob("[!.]*/*.ipynb")), FOLDER / "00_patterns.ipynb"]}
     rows = []
     for run in sorted(path.parent for path in ROOT.glob("reported/*/README.md")):
         drawing = [path for path, need in needs.items() if need and not missing_needs(run, need)]
