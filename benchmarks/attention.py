@@ -10,7 +10,6 @@ with status 2.
 """
 
 import argparse
-import importlib
 import importlib.util
 import json
 import os

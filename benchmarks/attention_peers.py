@@ -99,8 +99,9 @@ def compile_peers() -> None:
 
 def compile_flex(n: int, dimension: int) -> None:
     """Compile FlexAttention's forward pass, and both passes."""
-    run = flex(random_mask(n, FLEX_BLOCK, FLEX_DENSITY))
-    run_both(lambda *x: (run(*(y.detach() for y in x)), run(*x))[1], random_inputs(n, dimension, batch=TOKENS // n))
+    run, inputs = flex(random_mask(n, FLEX_BLOCK, FLEX_DENSITY)), random_inputs(n, dimension, batch=TOKENS // n)
+    for leaves in ([x.detach() for x in inputs], inputs):
+        run_once(run, leaves)
 
 
 def compile_prediction(n: int, dimension: int) -> None:
@@ -117,13 +118,14 @@ def compile_adasplash(n: int, dimension: int, part: int) -> None:
     for kernel in vars(module).values():
         if isinstance(kernel, Autotuner):
             kernel.configs = kernel.configs[part::ADASPLASH_SETTINGS]
-    run_both(partial(module.sparse_attn, niter=1), random_inputs(n, dimension, batch=TOKENS // n))
+    run_once(partial(module.sparse_attn, niter=1), random_inputs(n, dimension, batch=TOKENS // n))
 
 
-def run_both(function: Callable, inputs: list[torch.Tensor]) -> None:
-    """Run both passes of a peer, whose failure the measurement records."""
+def run_once(function: Callable, inputs: list[torch.Tensor]) -> None:
+    """Run a peer's forward pass, and its backward pass if inputs need gradients; the measurement records a failure."""
     try:
         output = function(*inputs)
-        torch.autograd.grad(output, inputs, torch.randn_like(output))
+        if output.requires_grad:
+            torch.autograd.grad(output, inputs, torch.randn_like(output))
     except Exception as error:
         print(f"not compiled in advance: {type(error).__name__}: {error}"[:300], flush=True)
