@@ -30,3 +30,9 @@ def text(batches, size=10, seed=0, length=24):
         mask[0, length // 2 :] = 0
         found.append({"input_ids": ids, "attention_mask": mask})
     return found
+
+
+def output(model, inputs):
+    """Return the last hidden states, without gradients."""
+    with torch.no_grad():
+        return model(**inputs).last_hidden_state
