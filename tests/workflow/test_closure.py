@@ -204,8 +204,10 @@ def test_every_job_asks_for_memory_and_minutes(jobs):
 
 def test_the_terminal_knows_the_seconds_of_every_rule(jobs):
     """Of the run that `make notebooks` stored: without one of them, no minutes are told."""
-    known = json.loads((ROOT / "workflow/seconds/demo.json").read_text())
-    assert {name.split(" ")[0] for name in jobs} == set(known)
+    known = set(json.loads((ROOT / "workflow/seconds/demo.json").read_text()))
+    run = {name.split(" ")[0] for name in jobs}
+    assert run - known == set()
+    assert known - run <= {"archive"}  # not a part of a run; known once `make archive` was run
 
 
 def code_of(command: str | None) -> list[str]:
