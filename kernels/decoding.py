@@ -14,6 +14,7 @@ from .checks import (
     scaled,
 )
 from .lists import by_rows, concatenated
+from .pages import STEP, check_pages, check_used, read, without_pages
 from .registration import registered
 from .threshold import SMALLEST_EXCESS, dtype_of_scores, threshold
 
@@ -27,6 +28,7 @@ def block_sparse_entmax_decode(
     alpha: float = 1.5,
     scale: float | Tensor | None = None,
     lengths: Tensor | None = None,
+    pages: Tensor | None = None,
     backend: str | None = None,
 ) -> Tensor:
     """Compute causal attention for the newest tokens of each sequence, for generation.
@@ -39,7 +41,8 @@ def block_sparse_entmax_decode(
         Queries of the last M tokens of each sequence: usually one, or a few to verify several candidates at once.
     k, v : Tensor ``[B, G, n, D]``, ``[B, G, n, E]``
         The cache, including the keys and values of these tokens. G must divide H; query heads that share keys are computed
-        together. Dtypes are as for the attention.
+        together. Dtypes are as for the attention. With `pages`, a pool of N pages of S tokens each: ``[N, G, S, D]`` and
+        ``[N, G, S, E]``; transpose a pool that is stored as ``[N, S, G, D]``.
     block_mask : BlockMask, optional
         Key blocks to visit, of lengths (M, n), with one query block, and for each of the G key heads or for all. By default,
         all blocks are visited. Blocks beyond `lengths` are skipped, so one mask can serve all tokens of a generation.
@@ -48,6 +51,10 @@ def block_sparse_entmax_decode(
     lengths : int Tensor ``[B]``, optional
         Tokens of each sequence in the cache, n by default. Later cache entries are not read. Query m belongs to token
         ``lengths - M + m`` and attends to the keys up to that token.
+    pages : int Tensor ``[B, P]``, optional
+        Page table, as in vLLM and FlashInfer: the keys and values of sequence b from token ``p * S`` on are in page
+        ``pages[b, p]`` of the pool. The cache then has a length of n = P * S. S, and the key blocks of `block_mask`, must be
+        multiples of 16. Entries beyond `lengths` are not read.
 
     Returns
     -------
@@ -61,7 +68,9 @@ def block_sparse_entmax_decode(
         If `block_mask` has other lengths, several query blocks, a list for each query head, or a ``mask_mod``.
         If `alpha` is outside 1 to 2, or an input requires gradients.
         If `backend` is unknown, or does not support the dtype or device.
-        If a length is outside 0 to n (CPU only; on a GPU, lengths are clamped so that the call need not wait).
+        If a length is outside 0 to n, or an entry of `pages` that is used names no page (CPU only; on a GPU, the call does not
+        wait for these values, and lengths are clamped).
+        If the pages or blocks are not a multiple of 16 tokens.
     NotImplementedError
         If the tensors are neither on a CPU nor on a CUDA device.
 
@@ -78,11 +87,24 @@ def block_sparse_entmax_decode(
     >>> newest = BlockMask.from_dense(visited, (1, 64), (1, 1000))
     >>> block_sparse_entmax_decode(q, cache, cache, newest, lengths=torch.tensor([900])).shape
     torch.Size([1, 8, 1, 64])
+
+    The same 900 tokens in pages of 64, in any order:
+
+    >>> pool, order = torch.randn(40, 2, 64, 64), torch.randperm(40)[None, :15]
+    >>> block_sparse_entmax_decode(q, pool, pool, lengths=torch.tensor([900]), pages=order).shape
+    torch.Size([1, 8, 1, 64])
     """
     q, k, v = autocast(q, k, v)
-    check_tensors(q, k, v)
-    _check_block_mask(block_mask, q, k)
-    _check_numbers(lengths, q, k)
+    if pages is None:
+        keys, values = k, v
+    else:
+        check_pages(pages, q, k, v)
+        keys, values = without_pages(k, pages), without_pages(v, pages)
+    check_tensors(q, keys, values)
+    _check_block_mask(block_mask, q, keys)
+    _check_numbers(lengths, q, keys)
+    if pages is not None:
+        check_used(pages, k, lengths)
     check_factors(alpha, scale, q.shape[1])
     check_backend(backend, q, alpha)
     if isinstance(scale, Tensor):
@@ -94,12 +116,14 @@ def block_sparse_entmax_decode(
         )
     counts, indices = (None, None) if block_mask is None else concatenated(block_mask.lists())
     k_block = 1 if block_mask is None else block_mask.block_size[1]
+    if pages is not None and block_mask is not None and k_block % STEP:
+        raise ValueError(f"`block_mask` must have key blocks of a multiple of {STEP} with `pages`, got {k_block}")
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     backend = backend or ("triton" if q.is_cuda else "gather")
     alpha = 1.0 if alpha - 1 < SMALLEST_EXCESS else float(alpha)
-    return _operator(q, k, v, counts, indices, lengths, k_block, alpha, float(scale), backend)
+    return _operator(q, k, v, counts, indices, lengths, pages, k_block, alpha, float(scale), backend)
 
 
 def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> None:
@@ -147,6 +171,7 @@ def _decode(
     counts: Tensor | None,
     indices: Tensor | None,
     lengths: Tensor | None,
+    pages: Tensor | None,
     k_block: int,
     alpha: float,
     scale: float,
@@ -154,13 +179,13 @@ def _decode(
 ) -> Tensor:
     """Run a backend; arguments are checked, and scale is positive."""
     if backend == "gather":
-        return _gathered(q, k, v, counts, indices, lengths, k_block, alpha, scale)
+        return _gathered(q, k, v, counts, indices, lengths, pages, k_block, alpha, scale)
     from . import triton_decode, triton_tiles
 
     triton_tiles.check_device(q)
     lists = None if counts is None else by_rows(counts, indices, (q.shape[2], k_block))
-    lengths = None if lengths is None else lengths.contiguous()
-    return triton_decode.decode(q, k, v, lists, lengths, alpha=alpha, scale=scale)
+    lengths, pages = (None if x is None else x.contiguous() for x in (lengths, pages))
+    return triton_decode.decode(q, k, v, lists, lengths, pages, alpha=alpha, scale=scale)
 
 
 def _gathered(
@@ -170,12 +195,15 @@ def _gathered(
     counts: Tensor | None,
     indices: Tensor | None,
     lengths: Tensor | None,
+    pages: Tensor | None,
     k_block: int,
     alpha: float,
     scale: float,
 ) -> Tensor:
     """Gather the visited keys and compute all scores at once, which take little memory for few queries."""
     (b, h, m, d), (kv_heads, keys) = q.shape, k.shape[1:3]
+    if pages is not None:
+        keys *= pages.shape[1]
     if not q.shape[:3].numel() * (keys if indices is None else indices.shape[-1]):
         return q.new_zeros((b, h, m, v.shape[-1]))
     dtype = dtype_of_scores(q.dtype, alpha)
@@ -187,6 +215,9 @@ def _gathered(
         block = torch.where(column < counts[..., None], indices, keys)[:, :, 0]
         position = (block[..., None].long() * k_block + torch.arange(k_block, device=q.device)).flatten(2)
         position = position.expand(b, kv_heads, -1)
+    if pages is not None:
+        k, v = (read(x, pages, position.clamp_max(keys - 1)) for x in (k, v))
+    elif indices is not None:
         k, v = (x.gather(2, position.clamp_max(keys - 1)[..., None].expand(-1, -1, -1, x.shape[-1])) for x in (k, v))
     newest = torch.arange(m, device=q.device) - (m - 1)
     seen = position[:, :, None] < (limit[:, None] + newest)[:, None, :, None]  # [B, G, M, K]

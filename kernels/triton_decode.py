@@ -5,6 +5,8 @@ scores and each row's largest score per step of keys, which take little memory c
 computes each row's threshold. The third reads only the values of steps where some row has a weight, often few with entmax.
 """
 
+from math import gcd
+
 import torch
 import triton
 import triton.language as tl
@@ -12,8 +14,9 @@ from torch import Tensor
 
 from .lists import BlockLists, broadcast_strides
 from .tile_sizes import padded
+from .triton_cache import cached_tile, extent, positions
 from .triton_entmax import SMALLEST_STEP, SOFTMAX, below_largest, far, kind_of, refined, tolerance_of, weights
-from .triton_tiles import listed_tile, load_tile, product, upcast
+from .triton_tiles import product, upcast
 
 #: Largest number of rows per tile.
 MOST_ROWS = 64
@@ -23,34 +26,6 @@ PROGRAMS = 4
 MOST_SWEEPS = 12
 #: Steps of keys that the threshold search processes at a time.
 STEPS = 64
-
-
-@triton.jit
-def _extent(
-    counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr
-):
-    """Return the end of the last query's keys, the number of listed blocks, and the number of steps through them."""
-    limit = keys
-    if lengths_ptr is not None:
-        limit = tl.minimum(tl.maximum(tl.load(lengths_ptr + batch).to(tl.int32), 0), keys)
-    if counts_ptr is None:
-        count = tl.cdiv(limit, K_BLOCK)
-        steps = tl.cdiv(limit, KEY_STEP)
-    else:
-        count = tl.load(counts_ptr + batch * counts_sb + head * counts_sh)
-        steps = tl.cdiv(count * K_BLOCK, KEY_STEP)
-    return limit, count, steps
-
-
-@triton.jit
-def _positions(indices_ptr, list_offset, step, count, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr):
-    """Return start and offsets of a step's keys, from the list or, without one, from all keys in order."""
-    if indices_ptr is None:
-        start = step * KEY_STEP
-        local = tl.arange(0, KEY_STEP)
-    else:
-        start, local = listed_tile(indices_ptr + list_offset, step, count, K_BLOCK, KEY_STEP)
-    return start, local
 
 
 @triton.jit
@@ -65,18 +40,18 @@ def _living(largest, factor, tau, KIND: tl.constexpr):
 
 @triton.jit
 def _scores(
-    q_ptr, k_ptr, scores_ptr, largest_ptr, counts_ptr, indices_ptr, lengths_ptr,
+    q_ptr, k_ptr, scores_ptr, largest_ptr, counts_ptr, indices_ptr, lengths_ptr, pages_ptr,
     q_sb, q_sh, q_sn, q_sd, k_sb, k_sh, k_sn, k_sd, counts_sb, counts_sh, indices_sb, indices_sh,
-    kv_heads, rows, queries, keys, splits, width,
-    D: tl.constexpr, TILE_D: tl.constexpr, ROW_TILE: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
-    UPCAST: tl.constexpr,
+    kv_heads, rows, queries, keys, pages, splits, width,
+    PAGE: tl.constexpr, D: tl.constexpr, TILE_D: tl.constexpr, ROW_TILE: tl.constexpr, K_BLOCK: tl.constexpr,
+    KEY_STEP: tl.constexpr, UPCAST: tl.constexpr,
 ):  # fmt: skip
     """Write products and each row's largest; each program processes a tile of rows and every `splits`-th step of keys."""
     batch = (tl.program_id(0) // kv_heads).to(tl.int64)
     head = (tl.program_id(0) % kv_heads).to(tl.int64)
     row = tl.program_id(2) * ROW_TILE + tl.arange(0, ROW_TILE)
     owned = row < rows
-    limit, count, steps = _extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
+    limit, count, steps = extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
     query = row % queries
     seen = tl.where(owned, limit - (queries - 1 - query), 0)  # the last query is its sequence's last token
     own_head = head * (rows // queries) + row // queries
@@ -84,11 +59,12 @@ def _scores(
     q_offset = own_head[:, None] * q_sh + query.to(tl.int64)[:, None] * q_sn + column[None, :] * q_sd
     q = tl.load(q_ptr + batch * q_sb + q_offset, mask=owned[:, None] & (column < D)[None, :], other=0.0)
     listed = batch * indices_sb + head * indices_sh
-    k_base = k_ptr + batch * k_sb + head * k_sh
     target = (tl.program_id(0).to(tl.int64) * rows + row) * width
     for step in range(tl.program_id(1), steps, splits):
-        start, local = _positions(indices_ptr, listed, step, count, K_BLOCK, KEY_STEP)
-        k = load_tile(k_base, start, local, limit, k_sn, k_sd, D, TILE_D, False)
+        start, local = positions(indices_ptr, listed, step, count, K_BLOCK, KEY_STEP)
+        k = cached_tile(
+            k_ptr, pages_ptr, batch, head, start, local, limit, k_sb, k_sh, k_sn, k_sd, pages, PAGE, D, TILE_D
+        )  # fmt: skip
         x = product(q, tl.trans(k), UPCAST)
         x = tl.where((start + local)[None, :] < seen[:, None], x, float("-inf"))
         nans = tl.max((x != x).to(tl.int32), 1)
@@ -108,7 +84,7 @@ def _thresholds(
     first = tl.program_id(0).to(tl.int64) * width
     batch = (tl.program_id(0) // rows // kv_heads).to(tl.int64)
     head = (tl.program_id(0) // rows % kv_heads).to(tl.int64)
-    _limit, _count, steps = _extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
+    _limit, _count, steps = extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
     offset = tl.arange(0, STEPS)
     tops = tl.full([STEPS], float("-inf"), tl.float32)
     for start in range(0, steps, STEPS):
@@ -161,23 +137,22 @@ def _sums(
 
 @triton.jit
 def _weigh(
-    scores_ptr, largest_ptr, tau_ptr, share_ptr, v_ptr, parts_ptr, counts_ptr, indices_ptr, lengths_ptr,
+    scores_ptr, largest_ptr, tau_ptr, share_ptr, v_ptr, parts_ptr, counts_ptr, indices_ptr, lengths_ptr, pages_ptr,
     v_sb, v_sh, v_sn, v_sd, counts_sb, counts_sh, indices_sb, indices_sh,
-    kv_heads, rows, keys, splits, width, factor, power,
-    E: tl.constexpr, TILE_E: tl.constexpr, ROW_TILE: tl.constexpr, K_BLOCK: tl.constexpr, KEY_STEP: tl.constexpr,
-    KIND: tl.constexpr, UPCAST: tl.constexpr,
+    kv_heads, rows, keys, pages, splits, width, factor, power,
+    PAGE: tl.constexpr, E: tl.constexpr, TILE_E: tl.constexpr, ROW_TILE: tl.constexpr, K_BLOCK: tl.constexpr,
+    KEY_STEP: tl.constexpr, KIND: tl.constexpr, UPCAST: tl.constexpr,
 ):  # fmt: skip
     """Write each program's part of the output, for the same rows and steps as in `_scores`."""
     batch = (tl.program_id(0) // kv_heads).to(tl.int64)
     head = (tl.program_id(0) % kv_heads).to(tl.int64)
     row = tl.program_id(2) * ROW_TILE + tl.arange(0, ROW_TILE)
     owned = row < rows
-    limit, count, steps = _extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
+    limit, count, steps = extent(counts_ptr, lengths_ptr, batch, head, counts_sb, counts_sh, keys, K_BLOCK, KEY_STEP)
     number = tl.program_id(0).to(tl.int64) * rows + row
     tau = tl.load(tau_ptr + number, mask=owned, other=float("inf"))
     nothing = tl.where(tau == tau, 0.0, tau)
     listed = batch * indices_sb + head * indices_sh
-    v_base = v_ptr + batch * v_sb + head * v_sh
     accumulated = tl.zeros([ROW_TILE, TILE_E], tl.float32)
     for step in range(tl.program_id(1), steps, splits):
         top = tl.load(largest_ptr + number * width + step, mask=owned, other=float("-inf"))
@@ -185,8 +160,10 @@ def _weigh(
             pointers = scores_ptr + (number * width + step)[:, None] * KEY_STEP + tl.arange(0, KEY_STEP)[None, :]
             x = tl.load(pointers, mask=owned[:, None], other=float("-inf"))
             p, _ = weights(x, factor, tau[:, None], nothing[:, None], power, KIND)
-            start, local = _positions(indices_ptr, listed, step, count, K_BLOCK, KEY_STEP)
-            v = load_tile(v_base, start, local, limit, v_sn, v_sd, E, TILE_E, False)
+            start, local = positions(indices_ptr, listed, step, count, K_BLOCK, KEY_STEP)
+            v = cached_tile(
+                v_ptr, pages_ptr, batch, head, start, local, limit, v_sb, v_sh, v_sn, v_sd, pages, PAGE, E, TILE_E
+            )  # fmt: skip
             accumulated += product(p.to(v.dtype), v, UPCAST)
     share = tl.load(share_ptr + number, mask=owned, other=0.0)
     column = tl.arange(0, TILE_E)
@@ -195,7 +172,15 @@ def _weigh(
 
 
 def decode(
-    q: Tensor, k: Tensor, v: Tensor, lists: BlockLists | None, lengths: Tensor | None, *, alpha: float, scale: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    lists: BlockLists | None,
+    lengths: Tensor | None,
+    pages: Tensor | None,
+    *,
+    alpha: float,
+    scale: float,
 ) -> Tensor:
     """Compute attention of the newest tokens.
 
@@ -207,6 +192,8 @@ def decode(
         Visited blocks of one query block, per key head. By default, all keys are visited.
     lengths : int Tensor ``[B]``, optional
         Tokens of each sequence in the cache.
+    pages : contiguous int Tensor ``[B, P]``, optional
+        Page table; the cache is then a pool of pages ``[N, G, S, D]``, ``[N, G, S, E]``.
     alpha : float
         From 1 to 2.
     scale : float
@@ -221,9 +208,11 @@ def decode(
     -----
     Repeated calls give bitwise equal outputs, because the parts are added in a fixed order.
     """
-    (b, h, m, d), (kv_heads, keys, e) = q.shape, v.shape[1:]
+    (b, h, m, d), (kv_heads, page, e) = q.shape, v.shape[1:]
+    per_sequence = 1 if pages is None else pages.shape[1]
+    keys = page * per_sequence
     rows, kind = h // kv_heads * m, kind_of(alpha)
-    key_step = _key_step(0 if lists is None else lists.block[1], q.dtype)
+    key_step = _key_step(gcd(0 if lists is None else lists.block[1], 0 if pages is None else page), q.dtype)
     block = key_step if lists is None else lists.block[1]
     width = -(-(keys if lists is None else lists.indices.shape[-1] * block) // key_step)
     if not b * h * m * width * e:
@@ -237,12 +226,19 @@ def decode(
     counts, indices = (None, None) if lists is None else (lists.counts, lists.indices)
     strides = [(0, 0) if x is None else broadcast_strides(x) for x in (counts, indices)]
     factors = (scale if alpha == 1 else scale * (alpha - 1), 1.0 if alpha == 1 else 1 / (alpha - 1))
-    tiles = {"ROW_TILE": row_tile, "K_BLOCK": block, "KEY_STEP": key_step, "UPCAST": upcast(q), "num_warps": 4}
+    tiles = {
+        "PAGE": page if pages is not None else 1,
+        "ROW_TILE": row_tile,
+        "K_BLOCK": block,
+        "KEY_STEP": key_step,
+        "UPCAST": upcast(q),
+        "num_warps": 4,
+    }
     tiles["num_stages"] = 2 if q.dtype == torch.float32 else 3
     with torch.cuda.device_of(q):
         _scores[grid](
-            q, k, scores, largest, counts, indices, lengths, *q.stride(), *k.stride(), *strides[0], *strides[1],
-            kv_heads, rows, m, keys, grid[1], width, D=d, TILE_D=padded(d), **tiles,
+            q, k, scores, largest, counts, indices, lengths, pages, *q.stride(), *k.stride(), *strides[0], *strides[1],
+            kv_heads, rows, m, keys, per_sequence, grid[1], width, D=d, TILE_D=padded(d), **tiles,
         )  # fmt: skip
         _thresholds[(b * kv_heads * rows,)](
             scores, largest, tau, share, counts, lengths, *strides[0], kv_heads, rows, keys, width, *factors,
@@ -250,16 +246,19 @@ def decode(
             num_warps=8,
         )  # fmt: skip
         _weigh[grid](
-            scores, largest, tau, share, v, parts, counts, indices, lengths, *v.stride(), *strides[0], *strides[1],
-            kv_heads, rows, keys, grid[1], width, *factors, E=e, TILE_E=padded(e), KIND=kind, **tiles,
+            scores, largest, tau, share, v, parts, counts, indices, lengths, pages, *v.stride(), *strides[0], *strides[1],
+            kv_heads, rows, keys, per_sequence, grid[1], width, *factors, E=e, TILE_E=padded(e), KIND=kind, **tiles,
         )  # fmt: skip
     return parts.sum(2).to(q.dtype).view(b, h, m, e)
 
 
-def _key_step(block: int, dtype: torch.dtype) -> int:
-    """Return the keys per step: a large divisor of the block, so that a step is contiguous, or else the preferred step."""
+def _key_step(size: int, dtype: torch.dtype) -> int:
+    """Return the keys per step: a large divisor of a block and a page, so that a step is contiguous, or the preferred step.
+
+    A size of 0 has any divisor.
+    """
     preferred = 32 if dtype == torch.float32 else 64
-    return next((step for step in (preferred, 32, 16) if step <= preferred and block % step == 0), preferred)
+    return next((step for step in (preferred, 32, 16) if step <= preferred and size % step == 0), preferred)
 
 
 def _splits(programs: int, steps: int, x: Tensor) -> int:

@@ -2,8 +2,9 @@
 
 python tests/kernels/compile_kernels.py SETTING...
 
-A setting is a JSON list: DTYPE, DIMENSION, ALPHA, CAUSAL and BLOCK for attention, or the same without CAUSAL for decoding. A
-block of 0 means decoding without a list. One process compiles all settings, because importing the compiler takes long.
+A setting is a JSON list: DTYPE, DIMENSION, ALPHA, CAUSAL and BLOCK for attention, or DTYPE, DIMENSION, ALPHA, BLOCK and PAGE
+for decoding. A block of 0 means decoding without a list, a page of 0 a cache without pages. One process compiles all settings,
+because importing the compiler takes long.
 """
 
 import json
@@ -20,7 +21,7 @@ NAMES = ("_scores", "_thresholds", "_weigh")
 KERNELS = {name: getattr(triton_decode, name) for name in NAMES}
 
 
-def decoding(dtype: str, dimension: int, alpha: float, block: int) -> list[dict]:
+def decoding(dtype: str, dimension: int, alpha: float, block: int, page: int) -> list[dict]:
     """Compile the decoding kernels and return a row for each."""
     rows = []
 
@@ -32,14 +33,15 @@ def decoding(dtype: str, dimension: int, alpha: float, block: int) -> list[dict]
     for name, kernel in KERNELS.items():
         setattr(triton_decode, name, Compiling(kernel, record))
     q = torch.zeros(2, 8, 1, dimension, dtype=getattr(torch, dtype))
-    cache = torch.zeros(2, 2, 960, dimension, dtype=q.dtype)
+    cache = torch.zeros(2, 2, page or 960, dimension, dtype=q.dtype)
+    pages = torch.zeros(2, 960 // page, dtype=torch.int32) if page else None
     lists = dense((1, 960 // block), block, False, q.device) if block else None
     lengths = torch.zeros(2, dtype=torch.int64)
-    triton_decode.decode(q, cache, cache, lists, lengths, alpha=alpha, scale=0.125)
+    triton_decode.decode(q, cache, cache, lists, lengths, pages, alpha=alpha, scale=0.125)
     return rows
 
 
 if __name__ == "__main__":
     driver.set_active(Hopper())
     for setting in map(json.loads, sys.argv[1:]):
-        print(json.dumps(compiled(*setting) if len(setting) == 5 else decoding(*setting)))
+        print(json.dumps(compiled(*setting) if isinstance(setting[3], bool) else decoding(*setting)))

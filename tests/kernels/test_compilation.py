@@ -23,12 +23,14 @@ ATTENTION = {
     ("float16", 64, 1.25, True, 16): "mma.sync",
     ("float32", 32, 2.0, False, 32): "fma",
 }
-#: The same for each dtype, dimension, alpha and block.
+#: The same for each dtype, dimension, alpha, block and page.
 DECODING = {
-    ("bfloat16", 128, 1.5, 64): "mma.sync",
-    ("float16", 256, 1.0, 0): "mma.sync",
-    ("bfloat16", 64, 1.25, 20): "mma.sync",
-    ("float32", 256, 2.0, 128): "fma",
+    ("bfloat16", 128, 1.5, 64, 0): "mma.sync",
+    ("float16", 256, 1.0, 0, 0): "mma.sync",
+    ("bfloat16", 64, 1.25, 20, 0): "mma.sync",
+    ("float32", 256, 2.0, 128, 0): "fma",
+    ("bfloat16", 128, 1.5, 64, 16): "mma.sync",
+    ("float16", 64, 1.5, 0, 64): "mma.sync",
 }
 
 

@@ -305,7 +305,9 @@ def test_pytorchs_operator_checks(backend, listed):
     mask = random_mask(2, 2, 1, 50, 16)
     lists = (mask.kv_num_blocks, mask.kv_indices) if listed else (None, None)
     lengths = torch.tensor([50, 3], device=DEVICE)
-    torch.library.opcheck(_operator, (*random_inputs(2, 4, 2, 1, 50, 16), *lists, lengths, 16, 1.5, 0.25, backend))
+    torch.library.opcheck(
+        _operator, (*random_inputs(2, 4, 2, 1, 50, 16), *lists, lengths, None, 16, 1.5, 0.25, backend)
+    )
 
 
 def test_gradients_are_rejected():
