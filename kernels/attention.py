@@ -18,8 +18,10 @@ from .checks import (
     first_not_finite,
     scaled,
 )
+from .learned_alpha import attend_learned
 from .operator import attend
 from .rules import MaskMod, ScoreMod
+from .threshold import NEAR_SOFTMAX
 
 
 def block_sparse_entmax_attention(
@@ -28,7 +30,7 @@ def block_sparse_entmax_attention(
     v: Tensor,
     block_mask: BlockMask | None = None,
     *,
-    alpha: float = 1.5,
+    alpha: float | Tensor = 1.5,
     scale: float | Tensor | None = None,
     causal: bool = False,
     lengths: Tensor | None = None,
@@ -49,8 +51,9 @@ def block_sparse_entmax_attention(
         below float64 are first cast to its dtype, as in PyTorch's own attention.
     block_mask : BlockMask, optional
         Blocks to visit. By default, all blocks are visited.
-    alpha : float
-        From 1 (softmax) to 2 (sparsemax).
+    alpha : float or Tensor
+        From 1 (softmax) to 2 (sparsemax). A tensor of shape ``[]``, ``[1]`` or ``[H]`` has numbers from 1.01 to 2 and gets a
+        gradient, which PyTorch computes on every device. Each head with an alpha of its own is a call of its own.
     scale : float or Tensor, optional
         Factor on ``q @ k.T``; ``1 / sqrt(D)`` by default. A tensor has one number or one for each head, and gets a gradient.
     causal : bool
@@ -93,7 +96,9 @@ def block_sparse_entmax_attention(
     ------
     ValueError
         If shapes, dtypes or devices do not match, or `block_mask` has other lengths than `q` and `k`.
-        If `alpha` is outside 1 to 2 or a tensor with a gradient or several numbers, or a head dimension is above 256.
+        If `alpha` is outside 1 to 2, or a head dimension is above 256.
+        If `alpha` has a gradient or several numbers, and one of them is below 1.01, `certify` or `exact` is True, or the call
+        is compiled.
         If `backend` is unknown, or does not support the dtype, device or alpha: Triton computes in float32, so its alpha must
         be 1 or at least 1.01.
         If there is a rule, and `backend` is not ``"gather"`` on a GPU, `certify` or `exact` is True, or the call is compiled.
@@ -141,8 +146,11 @@ def block_sparse_entmax_attention(
             f"got {q.shape[2]} queries and {k.shape[2]} keys"
         )
     check_lengths(lengths, q)
-    check_factors(alpha, scale, q.shape[1])
-    check_backend(backend, q, alpha)
+    learned = isinstance(alpha, Tensor) and (alpha.requires_grad or alpha.numel() != 1)
+    if learned:
+        _check_learned(alpha, q, certify or exact)
+    check_factors(NEAR_SOFTMAX if learned else alpha, scale, q.shape[1])
+    check_backend(backend, q, NEAR_SOFTMAX if learned else alpha)
     _check_rules(
         {"mask_mod": mask_mod, "score_mod": score_mod, "block_mask.mask_mod": block_mask and block_mask.mask_mod},
         {
@@ -160,7 +168,10 @@ def block_sparse_entmax_attention(
     elif lengths is not None:
         q, k, v = (_without_padding(x, lengths) for x in (q, k, v))
     rules = {"alpha": alpha, "scale": scale, "causal": causal, "lengths": lengths}
-    run = partial(attend, mask_mod=mask_mod, score_mod=score_mod, backend=backend, precise=certify or exact)
+    mods = {"mask_mod": mask_mod, "score_mod": score_mod, "backend": backend}
+    if learned:
+        return attend_learned(q, k, v, block_mask, **rules, **mods)
+    run = partial(attend, **mods, precise=certify or exact)
     if exact:
         output, _, certificate = certificates.exact(run, q, k, v, block_mask, **rules)
         return output, certificate
@@ -187,6 +198,25 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> Non
                 f"got {block_mask.shape}"
             )
     check_same_device("block_mask", block_mask.device, q)
+
+
+def _check_learned(alpha: Tensor, q: Tensor, certifies: bool) -> None:
+    """Check an alpha that is learned or differs between heads; its numbers are read, for which a GPU must finish its work."""
+    if torch.compiler.is_compiling():
+        raise ValueError(
+            "`alpha` must be a number under torch.compile, because a tensor's numbers choose the computation; call the "
+            "attention outside the compiled function"
+        )
+    if alpha.shape not in ((), (1,), (q.shape[1],)):
+        raise ValueError(
+            f"`alpha` must be a number, or a tensor of shape () or ({q.shape[1]},), the heads of `q`, got {tuple(alpha.shape)}"
+        )
+    if certifies:
+        raise ValueError("`alpha` must be one number without a gradient with `certify` or `exact`; detach it")
+    if not ((alpha >= NEAR_SOFTMAX) & (alpha <= 2)).all():
+        raise ValueError(
+            f"`alpha` must be from {NEAR_SOFTMAX} to 2 if it is learned, got {alpha.tolist()}; for softmax, pass the number 1"
+        )
 
 
 def _check_rules(rules: dict[str, object], obstacles: dict[str, bool]) -> None:

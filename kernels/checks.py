@@ -168,7 +168,7 @@ def check_factors(alpha: float, scale: float | Tensor | None, heads: int) -> Non
     if isinstance(alpha, Tensor) and (alpha.requires_grad or alpha.numel() != 1):
         raise ValueError(
             f"`alpha` must be one number without a gradient, got a tensor of shape {tuple(alpha.shape)} with requires_grad="
-            f"{alpha.requires_grad}; detach it, or use dense attention with the normaliser sparselib.entmax"
+            f"{alpha.requires_grad}; detach it, and call the function once for each head"
         )
     if not 1 <= alpha <= 2:
         raise ValueError(f"`alpha` must be from 1 (softmax) to 2 (sparsemax), got {alpha}")

@@ -118,6 +118,45 @@ def backward(
     return tuple(_unsplit(g, x).to(x.dtype) for g, x in ((dq, q), (dk, k), (dv, v)))
 
 
+def alpha_gradient(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, visits: Visits, *, alpha: float, scale: float
+) -> Tensor:
+    """Compute the gradient of alpha, summed over all rows.
+
+    With s the scores and ``h = -p log(p)``, the weights of a row change with alpha by ``(h + w s - w * sum(h + w s) / sum(w)) /
+    (alpha - 1)``. This follows from the derivative of p with a threshold that keeps their sum at 1 (Correia et al. 2019, Prop.
+    2), and does not change if a constant is added to s.
+
+    Parameters
+    ----------
+    grad, q, k, v, visits, scale
+        As for :func:`backward`.
+    alpha : float
+        Above 1, up to 2.
+
+    Returns
+    -------
+    Tensor ``[]``
+        In the dtype of the computation.
+    """
+    blocks = _Blocks.of(q, k, v, visits, alpha, scale)
+    upstream = _split(grad, visits.block[0])
+    total = blocks.q.new_zeros((), dtype=torch.promote_types(blocks.dtype, torch.float64))
+    for chunk in visits.chunks():
+        scores = blocks.scores(chunk)
+        shift = _largest(scores)
+        empty = shift == -torch.inf
+        shifted = _shifted(scores, shift.masked_fill_(empty, 0.0), empty)
+        u = torch.empty_like(shifted)
+        threshold(shifted, alpha, u)
+        weights, slope = _weights(u.masked_fill_(empty, -torch.inf), alpha)
+        change = slope * shifted.masked_fill(slope == 0, 0.0) / (alpha - 1) - torch.xlogy(weights, weights)
+        mean = change.sum(-1, keepdim=True) / slope.sum(-1, keepdim=True).clamp_min_(torch.finfo(slope.dtype).tiny)
+        dp = upstream[chunk.queries].to(blocks.dtype) @ blocks.gathered(blocks.v, chunk).mT
+        total += (dp * (change - slope * mean)).sum(dtype=total.dtype)
+    return total / (alpha - 1)
+
+
 @dataclass(frozen=True)
 class _Blocks:
     """q, k and v as ``[blocks, block size, D]``, and the factors of the scores before and after a rule."""

@@ -3,8 +3,6 @@
 This module does not check arguments. It imports Triton only when the Triton backend runs.
 """
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
@@ -62,9 +60,7 @@ def attend(
     """
     if backend is None:
         backend = "triton" if q.is_cuda else "gather"
-    lists = [] if block_mask is None else [x for listed in block_mask.lists() for x in listed]
-    lists += [None] * (4 - len(lists))
-    block = (DENSE_BLOCK, DENSE_BLOCK) if block_mask is None else block_mask.block_size
+    lists, block = listed(block_mask)
     lengths = None if lengths is None else lengths.contiguous()
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
@@ -73,7 +69,7 @@ def attend(
     mask_mods = tuple(x for x in (mask_mod, block_mask and block_mask.mask_mod) if x is not None)
     if mask_mods or score_mod is not None:
         rules = Rules(mask_mods, score_mod, tensors_read(score_mod, q))
-        visits = replace(_visits(q, k, lists, lengths, block, causal), rules=rules)
+        visits = visits_of(q, k, lists, lengths, block, causal, rules)
         return RuledAttention.apply(q, k, v, visits, alpha, float(scale), *rules.read)
     numbers = (*block, alpha, float(scale), causal, backend, precise)
     run = _operator if torch.compiler.is_compiling() else _Attention.apply
@@ -105,7 +101,7 @@ def _attention(
     """
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
-        visits = _visits(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
+        visits = visits_of(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
         return tuple(x.contiguous() for x in gather.forward(q, k, v, visits, **rules))
     lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_forward, triton_tiles
@@ -139,7 +135,7 @@ def _gradients(
     """Return the gradients of q, k and v."""
     rules = {"alpha": alpha, "scale": scale}
     if backend == "gather":
-        visits = _visits(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
+        visits = visits_of(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
         return tuple(x.contiguous() for x in gather.backward(grad, q, k, v, tau, kept, visits, **rules))
     lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_backward
@@ -207,13 +203,29 @@ def _raise_second_derivatives(ctx, *_) -> None:
     )
 
 
-def _visits(q: Tensor, k: Tensor, listed: Listed, lengths: Tensor | None, block: tuple, causal: bool) -> Visits:
+def listed(block_mask: BlockMask | None) -> tuple[Listed, tuple[int, int]]:
+    """Return a mask's lists and block size; without a mask, no lists, and the block size of dense attention."""
+    if block_mask is None:
+        return (None,) * 4, (DENSE_BLOCK, DENSE_BLOCK)
+    lists = [x for pair in block_mask.lists() for x in pair]
+    return (*lists, *[None] * (4 - len(lists))), block_mask.block_size
+
+
+def visits_of(
+    q: Tensor,
+    k: Tensor,
+    lists: Listed,
+    lengths: Tensor | None,
+    block: tuple[int, int],
+    causal: bool,
+    rules: Rules | None = None,
+) -> Visits:
     """Return the visits of the gather backend."""
-    pairs = _pairs(listed)
+    pairs = _pairs(lists)
     visited = BlockLists(*concatenated(pairs), block) if pairs else None
     # The caller may have skipped the check of lengths.
     lengths = None if lengths is None else lengths.long().clamp(max=k.shape[2])
-    return Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), visited, causal, lengths, q.device)
+    return Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), visited, causal, lengths, q.device, rules)
 
 
 def _lists(q: Tensor, k: Tensor, listed: Listed, block: tuple[int, int], causal: bool) -> BlockLists:
