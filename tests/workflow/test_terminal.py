@@ -6,6 +6,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
+from snakemake.exceptions import LockException, WorkflowError
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_logger_plugin_steps import LogHandler, expected
 from snakemake_logger_plugin_steps.home import use_writable_home
@@ -151,6 +152,23 @@ def test_warnings_and_that_there_is_nothing_to_do_are_passed_on_and_no_more(hand
         "Nothing to be done (all requested files are present and up to date).",
         "a warning",
     ]
+
+
+@pytest.mark.parametrize(
+    ("exception", "said"),
+    [
+        (LockException(), "error: another run is active in this folder; wait"),
+        (
+            WorkflowError("Target rules may not contain wildcards. Please specify concrete files"),
+            "error: this step makes the files of several models",
+        ),
+    ],
+)
+def test_snakemakes_errors_are_told_in_one_line(handler, capsys, exception, said):
+    say(handler, LogEvent.ERROR, f"{type(exception).__name__}:\n{exception}", logging.ERROR)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(said)
 
 
 def test_a_run_ends_with_its_verdicts_and_where_to_look(tmp_path):

@@ -147,11 +147,12 @@ def checkpoint_files(model):
 
 
 def short_names(names):
-    """Return notebooks by their short target names: ``fig04_tradeoff``, and ``fig04`` if that is unambiguous."""
+    """Return notebooks by their short target names: ``fig04_tradeoff``, ``fig04`` if that is unambiguous, ``recall`` of 01_recall."""
     matches = {}
     for name in names:
         stem = Path(name).name
-        for short in (stem, stem.partition("_")[0]):
+        first, _, rest = stem.partition("_")
+        for short in (rest,) if first.isdigit() else (stem, first):
             matches.setdefault(short, []).append(name)
     return {
         short: full[0]

@@ -25,6 +25,16 @@ TAIL = 25
 NOTE = "note: "
 #: Beginnings of Snakemake's informational messages that are passed on.
 PASSED_ON = ("Nothing to be done",)
+#: Parts of Snakemake's errors, and what is printed instead: what happened in this repository and what to do.
+INSTEAD = {
+    "Target rules may not contain wildcards": (
+        "error: this step makes the files of several models or corpora, so it cannot be asked for by its name."
+        " Repeat it within a figure: snakemake --cores 1 fig04 --forcerun sweep"
+    ),
+    "Directory cannot be locked": (
+        "error: another run is active in this folder; wait until it has ended, or run in another checkout"
+    ),
+}
 
 hide_the_default_profile()
 
@@ -75,7 +85,8 @@ class LogHandler(LogHandlerBase):
         if handler is not None:
             handler(record)
         elif record.levelno >= WARNING or record.getMessage().startswith(PASSED_ON):
-            self._say(record.getMessage())
+            message = record.getMessage()
+            self._say(next((line for part, line in INSTEAD.items() if part in message), message))
             if record.getMessage().startswith(PASSED_ON) and self.report is not None and self.report.exists():
                 self._say(f"report     {self.report}")
 
