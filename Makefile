@@ -56,7 +56,7 @@ test: lint  ## lint, unit tests, the workflow and every notebook
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
 	OMP_NUM_THREADS=1 pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
 
-# Kill a run, or some of its jobs, fifty times; CI does so twelve times.
+# Kill a run, or some of its jobs, fifty times; `make test` does so six times.
 test-kills: env  ## kill a run fifty times
 	KILLS=50 pytest -q tests/workflow/test_kills.py
 

@@ -13,7 +13,7 @@ N, LENGTH = 40, 25
 def run(backend, alpha, causal, block, filled, dtype):
     """Return the output and gradients of one whole and one padded sequence, whose padding is ``filled``."""
     generator = torch.Generator().manual_seed(0)
-    leaves = [torch.randn(2, 2, N, 16, generator=generator).to(DEVICE, dtype) for _ in range(3)]
+    leaves = [torch.randn(2, 1, N, 16, generator=generator).to(DEVICE, dtype) for _ in range(3)]
     for x in leaves:
         x[1, :, LENGTH:] = filled
         x.requires_grad_()

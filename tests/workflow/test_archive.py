@@ -73,8 +73,9 @@ def contents(archived: Path) -> dict[str, bytes]:
 
 
 def test_a_table_that_does_not_follow_from_what_was_measured_is_named(archived):
-    held = contents(archived)
-    ledger = f"results/{PROFILE}/claims.csv"
+    ledger, drawn = f"results/{PROFILE}/claims.csv", (f"results/{PROFILE}/notebooks/", f"results/{PROFILE}/figures/")
+    # No notebook has to run for this.
+    held = {name: content for name, content in contents(archived).items() if not name.startswith(drawn)}
     write(archived / "forged.zip", held | {ledger: held[ledger].replace(b"untested", b"holds")})
     done = replay(archived, "forged.zip", "forged")
     assert done.returncode == 1

@@ -17,7 +17,7 @@ from tiny_run import PROFILE, checkout
 from workflow.lock import hold_profile
 
 MODELS = ["block", "adaptive-span"]
-KILLS = int(os.environ.get("KILLS", "12"))
+KILLS = int(os.environ.get("KILLS", "6"))
 #: Two models with their logs, and a table that needs neither: jobs of seconds, side by side and one after the other.
 TARGETS = [
     f"results/{PROFILE}/char_lm/tiny/models/{model}/seed0/{file}"

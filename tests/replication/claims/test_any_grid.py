@@ -31,7 +31,7 @@ def few_resamples():
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_grid_that_lacks_some_rows_is_judged_or_untested(tmp_path_factory, data):
     claim = data.draw(st.sampled_from(sorted(MADE)))
     threshold = CLAIMS.loc[claim, "threshold"]
