@@ -23,7 +23,7 @@ def ending(results: Path, since: float) -> str:
     counts = Counter(row["verdict"] for row in rows)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     if generated := sum(row["data"] == "generated" and row["verdict"] != "untested" for row in rows):
-        verdicts += f"; {generated} on generated text or pictures, a demonstration"
+        verdicts += f"; {generated} on generated pictures, a demonstration"
     places = {
         "report": page,
         "figures": f"{results}/figures/",

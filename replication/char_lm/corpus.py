@@ -32,10 +32,10 @@ def read_corpus(source: dict) -> dict[str, Split]:
     ----------
     source : dict
         ``{"source": "bible", "train": [book, ...], "valid": [book, ...], "test": [book, ...]}``,
-        ``{"source": "grammar", "words": {split: count}, "seed": 0}``, ``{"source": "digits", "images": {split: count},
-        "seed": 0}`` (:func:`digits`) or ``{"source": "text", "path": ...}``. The path is one file (enwik8, text8), which
-        :func:`split_text` cuts, or a folder of ``train``, ``valid`` and ``test``, each ``.txt`` or ``.txt.gz``. Without a test
-        file, the first half of the validation file is the validation split and the second half the test split.
+        ``{"source": "digits", "images": {split: count}, "seed": 0}`` (:func:`digits`) or ``{"source": "text", "path": ...}``.
+        The path is one file (enwik8, text8), which :func:`split_text` cuts, or a folder of ``train``, ``valid`` and ``test``,
+        each ``.txt`` or ``.txt.gz``. Without a test file, the first half of the validation file is the validation split and the
+        second half the test split.
 
     Raises
     ------
@@ -45,9 +45,6 @@ def read_corpus(source: dict) -> dict[str, Split]:
         If the source is unknown or lacks a key, a file is damaged or in the folder twice, or a split is empty.
     """
     match source:
-        case {"source": "grammar", "words": _, "seed": _}:
-            documents = read_splits(source, list(SPLITS))
-            splits = {name: Split(text_of(documents[name]), "embedded corpus") for name in SPLITS}
         case {"source": "bible", "valid": _, "test": _}:
             documents, books = read_splits(source, list(SPLITS)), books_of(source)
             splits = {
@@ -57,13 +54,13 @@ def read_corpus(source: dict) -> dict[str, Split]:
             splits = {name: Split(text, "scikit-learn's digits") for name, text in digits(images, seed).items()}
         case {"source": "text", "path": path}:
             splits = _read_folder(Path(path)) if Path(path).is_dir() else _read_file(Path(path))
-        case {"source": "bible" | "grammar" | "digits" | "text" as kind}:
+        case {"source": "bible" | "digits" | "text" as kind}:
             raise ValueError(
-                f"`source` {kind!r} lacks a key: bible needs `valid` and `test`, grammar `words` and `seed`, digits `images` "
-                "and `seed`, and text `path`"
+                f"`source` {kind!r} lacks a key: bible needs `valid` and `test`, digits `images` and `seed`, and "
+                "text `path`"
             )
         case _:
-            raise ValueError(f"`source` must be bible, grammar, digits or text, got {source.get('source')!r}")
+            raise ValueError(f"`source` must be bible, digits or text, got {source.get('source')!r}")
     for name, split in splits.items():
         if not split.text:
             raise ValueError(f"{source.get('path', 'corpus')}: the {name} split ({split.origin}) has no characters")

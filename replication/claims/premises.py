@@ -104,8 +104,8 @@ def configuration(folder: Path) -> dict:
     raise FileNotFoundError(f"{folder}: must be below a folder with config.yaml")
 
 
-#: Sources whose text or pictures this repository generates, which are no evidence about the papers' claims.
-GENERATED = {"grammar", "scenes"}
+#: The source whose pictures and captions this repository generates, which are no evidence about the papers' claims.
+GENERATED = "scenes"
 
 
 def data(task: str, folder: Path) -> str:
@@ -120,7 +120,7 @@ def data(task: str, folder: Path) -> str:
     except (FileNotFoundError, KeyError):
         return ""
     sources = set(_sources(section))
-    return "" if not sources else "generated" if sources & GENERATED else "real"
+    return "" if not sources else "generated" if GENERATED in sources else "real"
 
 
 def _sources(section: object) -> Iterator[str]:

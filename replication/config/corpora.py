@@ -1,4 +1,4 @@
-"""Corpora of text: from packages, folders or the Hugging Face hub, or written by the embedded grammar."""
+"""Corpora of text: from packages, folders or the Hugging Face hub."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,23 +14,12 @@ from replication.files.packages import package_file
 from replication.schema import MISSING, Problem, Section, checked
 from replication.schema import types as t
 
-#: Languages that the embedded grammar writes.
-WRITTEN = ("en", "de", "fr")
-A_SEED = Field(description="Seed of the grammar.")
 Language = t.matching("[a-z]{2,3}", "a language code such as en")
 LANGUAGE = Field(
     None,
     description="Language of text without parts of speech, `en` if left out. spaCy's small model of this language tags the "
     "validation split, and must be installed.",
 )
-
-
-class GrammarText(Section):
-    """English written by the embedded grammar."""
-
-    source: Literal["grammar"]
-    words: t.TwoSplits = Field(description="Words per split.")
-    seed: t.Seed = A_SEED
 
 
 class FolderText(Section):
@@ -56,16 +45,10 @@ class HubText(Section):
 TextCorpus = TypeAliasType(
     "TextCorpus",
     Annotated[
-        Annotated[BibleText, checked(installed, files=True)] | GrammarText | FolderText | HubText,
+        Annotated[BibleText, checked(installed, files=True)] | FolderText | HubText,
         Field(discriminator="source", description="Text in one language."),
     ],
 )
-
-
-class ParallelSizes(t.TwoSplits):
-    """Sizes of the splits of aligned text."""
-
-    test: t.Maybe[t.Count] = Field(None, description="Size of the test split; only a pretraining corpus needs none.")
 
 
 class SplitNames(Section):
@@ -74,14 +57,6 @@ class SplitNames(Section):
     train: t.Maybe[str] = Field(None, description="Name of the training split; `train` if left out.")
     valid: t.Maybe[str] = Field(None, description="Name of the validation split; `valid` if left out.")
     test: t.Maybe[str] = Field(None, description="Name of the test split; `test` if left out.")
-
-
-class GrammarPairs(Section):
-    """Sentence pairs written by the embedded grammar in two of English, German and French."""
-
-    source: Literal["grammar"]
-    sentences: ParallelSizes = Field(description="Sentence pairs per split.")
-    seed: t.Seed = A_SEED
 
 
 class FolderPairs(Section):
@@ -116,7 +91,7 @@ class HubPairs(Section):
 ParallelCorpus = TypeAliasType(
     "ParallelCorpus",
     Annotated[
-        BiblePairs | GrammarPairs | FolderPairs | HubPairs,
+        BiblePairs | FolderPairs | HubPairs,
         Field(discriminator="source", description="Aligned sentences in two languages."),
     ],
 )
@@ -124,14 +99,6 @@ Pairs = Annotated[
     dict[t.matching("[a-z]+-[a-z]+", "two languages such as en-de"), ParallelCorpus],
     Field(min_length=1),
 ]
-
-
-class GrammarCharacters(Section):
-    """Characters of English written by the embedded grammar."""
-
-    source: Literal["grammar"]
-    words: t.ThreeSplits = Field(description="Words per split.")
-    seed: t.Seed = A_SEED
 
 
 class Digits(Section):
@@ -156,7 +123,7 @@ class TextCharacters(Section):
 CharacterCorpus = TypeAliasType(
     "CharacterCorpus",
     Annotated[
-        Annotated[BibleCharacters, checked(installed, files=True)] | GrammarCharacters | Digits | TextCharacters,
+        Annotated[BibleCharacters, checked(installed, files=True)] | Digits | TextCharacters,
         Field(discriminator="source", description="Symbols: bytes of text, or pixels."),
     ],
 )
@@ -179,19 +146,13 @@ def parallel_corpora(*splits: str) -> type[dict[str, ParallelCorpus]]:
 
     def problems(pairs: dict[str, ParallelCorpus]) -> Iterator[Problem]:
         for pair, corpus in pairs.items():
-            languages = set(pair.split("-"))
-            if len(languages) < 2:
+            if len(set(pair.split("-"))) < 2:
                 yield (pair,), f"must be two different languages, got {pair}"
             if isinstance(corpus, BiblePairs):
                 if "test" in splits and corpus.test is None:
                     yield (pair, "test"), MISSING
                 for path, what in corpus.problems_of(pair):
                     yield (pair, *path), what
-            if isinstance(corpus, GrammarPairs):
-                if "test" in splits and corpus.sentences.test is None:
-                    yield (pair, "sentences", "test"), MISSING
-                if unknown := sorted(languages - set(WRITTEN)):
-                    yield (pair,), f"must be two of {', '.join(WRITTEN)} for source grammar, got {', '.join(unknown)}"
 
     def files(pairs: dict[str, ParallelCorpus]) -> Iterator[Problem]:
         for pair, corpus in pairs.items():

@@ -50,7 +50,7 @@ def of_folder(folder: str, lacking: Callable[[], Iterator[str]]) -> Iterator[Pro
 def untagged(corpus: Section, split: str) -> Iterator[Problem]:
     """Yield a problem if a split has no parts of speech, and no tagger of its language is installed."""
     language = getattr(corpus, "language", None) or ENGLISH
-    if corpus.source == "grammar" or installed_taggers(language):
+    if installed_taggers(language):
         return
     if corpus.source == "folder" and any(
         ".conllu" in path.suffixes for path in sorted(Path(corpus.path).glob(f"{split}*"))

@@ -1,36 +1,10 @@
-"""Gold word alignments: from concepts or from word keys, and as lines of an alignment file."""
+"""Gold word alignments: from word keys, and as lines of an alignment file."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from itertools import product
-
-from replication.corpora.documents import Sentence
 
 #: The key of a word that has none.
 NO_KEY = "_"
-
-
-def align(source: Sentence, target: Sentence) -> list[tuple[int, int]]:
-    """Return the links (position in source, position in target) of words with the same concept, in ascending order.
-
-    A concept that takes several words in a language ("steht ... auf") links each of them.
-
-    Raises
-    ------
-    ValueError
-        If a sentence has no concepts.
-    """
-    for name, sentence in (("source", source), ("target", target)):
-        if sentence.words and not sentence.concepts:
-            raise ValueError(f"`{name}` must have concepts, got none for: {' '.join(sentence.words)}")
-    positions = defaultdict(list)
-    for position, concept in enumerate(target.concepts):
-        positions[concept].append(position)
-    return [
-        (position, counterpart)
-        for position, concept in enumerate(source.concepts)
-        if concept >= 0
-        for counterpart in positions.get(concept, ())
-    ]
 
 
 def linked_by_keys(source: list[str], target: list[str]) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ class Sentence:
     Raises
     ------
     ValueError
-        If ``tags``, ``chains`` or ``concepts`` are neither empty nor one per word.
+        If ``tags`` or ``chains`` are neither empty nor one per word.
     """
 
     words: list[str]
@@ -26,11 +26,9 @@ class Sentence:
     tags: list[str] = field(default_factory=list)
     #: One coreference chain per word, numbered within the document; -1 outside every chain.
     chains: list[int] = field(default_factory=list)
-    #: One concept per word, numbered within the sentence and its translations alike; -1 for none.
-    concepts: list[int] = field(default_factory=list)
 
     def __post_init__(self):
-        for name in ("tags", "chains", "concepts"):
+        for name in ("tags", "chains"):
             annotation = getattr(self, name)
             if annotation and len(annotation) != len(self.words):
                 raise ValueError(

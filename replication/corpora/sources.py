@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from itertools import accumulate, pairwise
 
 from replication.books import LINKED, books_of
-from replication.corpora.alignment import align, link_tokens, linked_by_keys, to_pharaoh
+from replication.corpora.alignment import link_tokens, linked_by_keys, to_pharaoh
 from replication.corpora.bible_verses import Verse, linked_words, read_verse_pairs
 from replication.corpora.document_blocks import cut_into_blocks, join_sentences
 from replication.corpora.documents import Document
 from replication.corpora.folder import read_folder
-from replication.corpora.grammar.translations import Translation, write_translations
 from replication.corpora.parallel import read_parallel
 from replication.corpora.subwords import tokenizer
 
@@ -20,7 +19,6 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
     Parameters
     ----------
     source : dict
-        ``{"source": "grammar", "words": {split: count}, "seed": 0}``,
         ``{"source": "bible", "train": [book, ...], "valid": [book, ...], "test": [book, ...]}``,
         ``{"source": "folder", "path": ..., "auxiliaries": [tag, ...]}`` or
         ``{"source": "hub", "name": ..., "configuration": ...}``; ``test``, ``auxiliaries`` and
@@ -34,11 +32,6 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
         If the source is unknown or lacks a key.
     """
     match source:
-        case {"source": "grammar", "words": words, "seed": seed}:
-            from replication.corpora.grammar.corpus import write_corpus
-
-            written = write_corpus({split: words.get(split, 0) for split in splits}, seed)
-            return {split: written[split] for split in splits}
         case {"source": "bible", "valid": _}:
             from replication.corpora.bible import read_chapters
 
@@ -50,12 +43,10 @@ def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]
             from replication.corpora.hub import read_hub
 
             return {split: read_hub(name, split, source.get("configuration")) for split in splits}
-        case {"source": "bible" | "grammar" | "folder" | "hub" as kind}:
-            raise ValueError(
-                f"`source` {kind!r} lacks a key: bible needs `valid`, grammar `words` and `seed`, folder `path`, and hub `name`"
-            )
+        case {"source": "bible" | "folder" | "hub" as kind}:
+            raise ValueError(f"`source` {kind!r} lacks a key: bible needs `valid`, folder `path`, and hub `name`")
         case _:
-            raise ValueError(f"`source` must be bible, grammar, folder or hub, got {source.get('source')!r}")
+            raise ValueError(f"`source` must be bible, folder or hub, got {source.get('source')!r}")
 
 
 def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) -> dict[str, dict[str, list[str]]]:
@@ -65,7 +56,6 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
     ----------
     source : dict
         ``{"source": "bible", "train": [book, ...], "valid": [book, ...], "test": [book, ...]}``,
-        ``{"source": "grammar", "sentences": {split: count}, "seed": 0}``,
         ``{"source": "folder", "path": ..., "names": {split: name in the folder}}`` or
         ``{"source": "hub", "name": ..., "configuration": ..., "names": {split: name on the hub}}``; ``names`` and
         ``configuration`` are optional. :func:`read_alignments` and :func:`read_block_sentences` use further keys of a folder.
@@ -84,8 +74,6 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
         case {"source": "bible", "valid": _}:
             verses = _verses(source, splits, languages)
             return {split: _verse_lines(pairs, languages) for split, pairs in verses.items()}
-        case {"source": "grammar", "sentences": _, "seed": _}:
-            return {split: _lines(pairs, languages) for split, pairs in _written(source, splits, languages).items()}
         case {"source": "folder", "path": path}:
             return {split: read_parallel(path, names[split], languages) for split in splits}
         case {"source": "hub", "name": name}:
@@ -93,13 +81,10 @@ def read_parallel_splits(source: dict, splits: list[str], languages: list[str]) 
 
             configuration = source.get("configuration")
             return {split: read_hub_translations(name, names[split], languages, configuration) for split in splits}
-        case {"source": "bible" | "grammar" | "folder" | "hub" as kind}:
-            raise ValueError(
-                f"`source` {kind!r} lacks a key: bible needs `valid`, grammar `sentences` and `seed`, folder `path`, "
-                "and hub `name`"
-            )
+        case {"source": "bible" | "folder" | "hub" as kind}:
+            raise ValueError(f"`source` {kind!r} lacks a key: bible needs `valid`, folder `path`, and hub `name`")
         case _:
-            raise ValueError(f"`source` must be bible, grammar, folder or hub, got {source.get('source')!r}")
+            raise ValueError(f"`source` must be bible, folder or hub, got {source.get('source')!r}")
 
 
 def read_block_sentences(
@@ -107,8 +92,8 @@ def read_block_sentences(
 ) -> dict[str, dict[str, list[list[str]]]]:
     """Return the sentences of :func:`read_parallel_splits` in blocks of at most ``words`` words in either language.
 
-    A block has consecutive sentences of one document. Chapters are the Bible's documents. The grammar marks its own. So does
-    a folder with the key ``documents: verses``: its files ``<split>.verses`` give each sentence's place, such as
+    A block has consecutive sentences of one document. Chapters are the Bible's documents. A folder
+    with the key ``documents: verses`` marks its own: its files ``<split>.verses`` give each sentence's place, such as
     "Genesis 13:1", and the words before the last colon name the document. Any other split is a single document.
     """
     if source.get("source") == "bible":
@@ -116,16 +101,9 @@ def read_block_sentences(
             split: cut_into_blocks(_verse_lines(pairs, languages), [pair[0].chapter for pair in pairs], words)
             for split, pairs in _verses(source, splits, languages).items()
         }
-    if source.get("source") != "grammar":
-        lines_by_split = read_parallel_splits(source, splits, languages)
-        documents = {
-            split: _documents(source, split, len(lines[languages[0]])) for split, lines in lines_by_split.items()
-        }
-        return {split: cut_into_blocks(lines, documents[split], words) for split, lines in lines_by_split.items()}
-    return {
-        split: cut_into_blocks(_lines(pairs, languages), [pair.document for pair in pairs], words)
-        for split, pairs in _written(source, splits, languages).items()
-    }
+    lines_by_split = read_parallel_splits(source, splits, languages)
+    documents = {split: _documents(source, split, len(lines[languages[0]])) for split, lines in lines_by_split.items()}
+    return {split: cut_into_blocks(lines, documents[split], words) for split, lines in lines_by_split.items()}
 
 
 def read_document_blocks(
@@ -139,9 +117,9 @@ def read_document_blocks(
 def read_alignments(source: dict, splits: list[str], languages: list[str], words: str) -> dict[str, list[str]]:
     """Return the gold word alignments of two languages, a line such as ``0-0 1-2`` per sentence.
 
-    The grammar has alignments. The Greek New Testament and the Berean Bible have manual ones. So does a folder with the key
-    ``keys: strongs``: its files ``<split>.strongs.<language>`` have a key for every word, ``_`` for none, and a key that
-    occurs once in both sentences links its words.
+    The Greek New Testament and the Berean Bible have manual ones. A folder can have the key ``keys: strongs``: its files
+    ``<split>.strongs.<language>`` have a key for every word, ``_`` for none, and a key that occurs once in both sentences links
+    its words.
 
     Parameters
     ----------
@@ -167,12 +145,7 @@ def read_alignments(source: dict, splits: list[str], languages: list[str], words
         return {
             split: _links_of_verses(pairs, words) for split, pairs in _verses(source, splits, [first, second]).items()
         }
-    if source.get("source") != "grammar":
-        return {}
-    return {
-        split: [to_pharaoh(align(pair.sentences[first], pair.sentences[second])) for pair in pairs]
-        for split, pairs in _written(source, splits, languages).items()
-    }
+    return {}
 
 
 def _documents(source: dict, split: str, sentences: int) -> list[int]:
@@ -219,11 +192,3 @@ def _links_of_verses(pairs: list[tuple[Verse, Verse]], words: str) -> list[str]:
         tokens = [tokenize(line).split() for tokenize, line in zip(tokenizers, lines, strict=True)]
         alignments.append(to_pharaoh(link_tokens(linked_words(*pair), lines, tokens)))
     return alignments
-
-
-def _written(source: dict, splits: list[str], languages: list[str]) -> dict[str, list[Translation]]:
-    return write_translations({split: source["sentences"][split] for split in splits}, source["seed"], tuple(languages))
-
-
-def _lines(pairs: list[Translation], languages: list[str]) -> dict[str, list[str]]:
-    return {language: [" ".join(pair.sentences[language].words) for pair in pairs] for language in languages}

@@ -18,7 +18,6 @@ TASKS = {
 }
 SOURCES = {
     "bible": "Berean Standard Bible",
-    "grammar": "generated text (a demonstration)",
     "scenes": "drawn scenes (a demonstration)",
     "digits": "handwritten digits",
 }

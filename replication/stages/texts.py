@@ -61,10 +61,9 @@ def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
     for split, lines in lines_of.items():
         write_parallel(text.files.folder / "corpus", split, lines)
     if text.aligned:
-        # All splits together decide which sentences of the grammar each split gets. A folder can have keys of some splits only.
-        read = splits if source["source"] == "grammar" else list(text.aligned)
-        alignments = read_alignments(source, read, languages, text.section.words)
-        for split in alignments.keys() & set(text.aligned):
+        # A folder can have keys of some splits only.
+        alignments = read_alignments(source, list(text.aligned), languages, text.section.words)
+        for split in alignments:
             # Not written as text, because a line without links is empty.
             with replacing(text.files.alignment(split)) as temporary:
                 temporary.write_text("".join(f"{line}\n" for line in alignments[split]), encoding="utf-8")

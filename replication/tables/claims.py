@@ -73,7 +73,7 @@ def verdicts() -> str:
     return (
         f"**{len(known)} findings of the papers, tested on real data in {len(findings())} runs:** {counts}."
         f" Not counted: {len(ours)} claims of this repository, {len(identities)} identities that check the implementation, and"
-        " everything measured on generated text or pictures, which is a demonstration."
+        " everything measured on generated pictures, which is a demonstration."
     )
 
 
@@ -128,7 +128,7 @@ def counts() -> str:
 
 
 def demonstration() -> str:
-    """Return the default profile's verdicts on generated text and pictures."""
+    """Return the default profile's verdicts on generated pictures."""
     rows = []
     for _, row in ledger(DEMO).iterrows():
         if row["data"] == "generated" and row["verdict"] != "untested":

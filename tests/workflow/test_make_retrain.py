@@ -17,8 +17,8 @@ SHIPPED = [
     "masked_lm/model",
     "translation/kjv-en/model",
     "char_lm/bible/models/block/seed0",
-    "forms/sentences/fr-en/full_seed0",
-    "forms/sentences/fr-en/full_seed1",
+    "forms/sentences/grc-en/full_seed0",
+    "forms/sentences/grc-en/full_seed1",
     *SPEED,
 ]
 

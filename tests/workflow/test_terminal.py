@@ -181,7 +181,7 @@ def test_a_run_ends_with_its_verdicts_and_where_to_look(tmp_path):
     (tmp_path / "claims.csv").write_text(
         "id,verdict,data\na,holds,real\nb,fails,generated\nc,holds,\nd,untested,generated\n"
     )
-    expected = "4 claims: 2 holds, 1 fails, 1 untested; 1 on generated text or pictures, a demonstration"
+    expected = "4 claims: 2 holds, 1 fails, 1 untested; 1 on generated pictures, a demonstration"
     assert ending(tmp_path, made - 1).splitlines()[1] == expected
     assert ending(tmp_path / "none", 0) == ""
 

@@ -170,7 +170,7 @@ KMEANS = "masked_lm/methods/sparsefinder-kmeans"
         ("masked_lm/model", {"pretrained": 3}, "must be text, got 3"),
         ("masked_lm/corpus", [1], "must be a mapping of keys to values, got a list of 1"),
         ("captioning/source/images/train", 0, "must be at least 1, got 0"),
-        ("masked_lm/corpus/source", "ftp", "must be one of 'bible', 'grammar', 'folder', 'hub', got 'ftp'"),
+        ("masked_lm/corpus/source", "ftp", "must be one of 'bible', 'folder', 'hub', got 'ftp'"),
         (f"{DISTANCE}/metric", "cosine", "must be 'sq_euclidean' or 'euclidean', got 'cosine'"),
         (f"{DISTANCE}/threshold", "1.0", "must be a number, got '1.0'"),
         (f"{KMEANS}/match", "any", "must be 'intersection' or 'rank_aligned', got 'any'"),

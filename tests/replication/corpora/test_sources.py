@@ -29,5 +29,5 @@ def test_a_source_without_its_key_is_an_error(section):
 
 @pytest.mark.parametrize("section", [{"source": "ftp"}, {}, {"source": "Bible"}])
 def test_an_unknown_source_is_named_with_those_that_are_known(section):
-    with pytest.raises(ValueError, match=f"must be bible, grammar, folder or hub, got {section.get('source')!r}"):
+    with pytest.raises(ValueError, match=f"must be bible, folder or hub, got {section.get('source')!r}"):
         read_splits(section, ["train"])

@@ -1,1 +1,0 @@
-"""The embedded corpus: a seeded feature grammar that writes documents in English, German and French."""

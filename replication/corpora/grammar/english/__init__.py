@@ -1,1 +1,0 @@
-"""Abstract clauses put into English words."""
