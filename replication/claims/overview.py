@@ -164,7 +164,7 @@ def _judged(text: str) -> bool:
 
 
 def demonstrates(row: object) -> bool:
-    """Return whether a verdict comes from generated text or pictures, and is therefore no evidence."""
+    """Return whether a verdict comes from generated pictures, and is therefore no evidence."""
     return row.data == "generated" and row.verdict != UNTESTED
 
 

@@ -1,7 +1,7 @@
 """Tables of the papers' claims, from the ledgers of the runs in ``reported``.
 
-Only findings of a paper, tested on real data, are counted. Identities check this implementation, and generated text or pictures
-are a demonstration.
+Only findings of a paper, tested on real data, are counted. Identities check this implementation, and generated pictures are a
+demonstration.
 """
 
 import pandas as pd
