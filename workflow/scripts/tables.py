@@ -13,6 +13,7 @@ from replication.tables import (
     blocks,
     characters,
     claims,
+    durations,
     forms,
     initialisation,
     kmeans,
@@ -67,6 +68,7 @@ TABLES = {
     "judged-war-and-peace-512": partial(claims.judged, "war-and-peace-512", ("clm-",)),
     "five-claims": claims.five,
     "kmeans": kmeans.projections,
+    "longest-steps": durations.longest,
     "normalizers": normalizers.table25,
     "perplexity": perplexity.perplexity,
     "perplexity-demo": partial(perplexity.perplexity, ("demo",)),
@@ -101,6 +103,7 @@ RUNS = (
 TEXTS = (
     "README.md",
     "docs/limits.md",
+    "docs/start.md",
     "reported/README.md",
     "benchmarks/README.md",
     *(f"reported/{run}/README.md" for run in RUNS),
