@@ -53,7 +53,7 @@ html_title = project
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_extra_path = ["first"]  # index.html of the site, which redirects to docs/
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 
 
