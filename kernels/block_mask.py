@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn.attention import flex_attention
 
 from . import flex
-from .checks import check_integers, pair
+from .checks import pair
+from .list_checks import check_lists
 from .lists import concatenated, within_count
 from .rules import MaskMod
 
@@ -67,81 +68,7 @@ class BlockMask:
     def __post_init__(self) -> None:
         object.__setattr__(self, "block_size", pair("block_size", self.block_size))
         object.__setattr__(self, "length", pair("length", self.length))
-        if (self.full_kv_num_blocks is None) != (self.full_kv_indices is None):
-            raise ValueError("`full_kv_num_blocks` and `full_kv_indices` must be given together, got only one of them")
-        self._check_list("kv_num_blocks", self.kv_num_blocks, "kv_indices", self.kv_indices)
-        if self.full_kv_indices is not None:
-            self._check_list("full_kv_num_blocks", self.full_kv_num_blocks, "full_kv_indices", self.full_kv_indices)
-            shape, full_shape = tuple(self.kv_indices.shape), tuple(self.full_kv_indices.shape)
-            if full_shape[:3] != shape[:3]:
-                raise ValueError(
-                    f"`full_kv_indices` must match `kv_indices` of shape {shape} in its first three dimensions, "
-                    f"got shape {full_shape}"
-                )
-            if self.full_kv_indices.device != self.kv_indices.device:
-                raise ValueError(
-                    f"`full_kv_indices` must be on the device of `kv_indices` ({self.kv_indices.device}), "
-                    f"got {self.full_kv_indices.device}"
-                )
-        self._check_numbers()
-
-    def _check_list(self, counts_name: str, counts: Tensor, indices_name: str, indices: Tensor) -> None:
-        """Check the dtypes, devices and shapes of one list."""
-        check_integers(counts_name, counts)
-        check_integers(indices_name, indices)
-        if counts.dtype != indices.dtype or counts.device != indices.device:
-            raise ValueError(
-                f"`{counts_name}` and `{indices_name}` must have one dtype and device, got {counts.dtype} on {counts.device} "
-                f"and {indices.dtype} on {indices.device}"
-            )
-        q_blocks, kv_blocks = self.blocks
-        if indices.ndim != 4 or indices.shape[2] != q_blocks or indices.shape[3] > kv_blocks:
-            raise ValueError(
-                f"`{indices_name}` must have shape (B, H, {q_blocks}, at most {kv_blocks}) for `length` {self.length} and "
-                f"`block_size` {self.block_size}, got {tuple(indices.shape)}"
-            )
-        if counts.shape != indices.shape[:3]:
-            raise ValueError(
-                f"`{counts_name}` must have the first three dimensions of `{indices_name}`, {tuple(indices.shape[:3])}, "
-                f"got shape {tuple(counts.shape)}"
-            )
-
-    def _check_numbers(self) -> None:
-        """Check counts, indices and repeated blocks; a valid mask makes a GPU wait only once."""
-        checks = [x for listed in self.lists() for x in self._out_of_range(*listed)] + self._repeated()
-        if not torch.stack([x.any() for x in checks]).any():
-            return
-        for kind, (counts, indices) in zip(("", "full_"), self.lists(), strict=False):
-            invalid_counts, invalid_indices = self._out_of_range(counts, indices)
-            if invalid_counts.any():
-                raise ValueError(
-                    f"`{kind}kv_num_blocks` must be from 0 to {indices.shape[3]}, the row length of `{kind}kv_indices`, "
-                    f"got counts from {counts.min()} to {counts.max()}"
-                )
-            if invalid_indices.any():
-                index = _without_copies(counts, indices)[1][invalid_indices][0]
-                raise ValueError(f"`{kind}kv_indices` must be from 0 to {self.blocks[1] - 1}, got index {index}")
-        raise ValueError(
-            "`kv_indices` must list each block at most once per row, together with `full_kv_indices`, got a block twice"
-        )
-
-    def _out_of_range(self, counts: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where a count exceeds its row, and where a listed index is not a block."""
-        invalid_counts = (counts < 0) | (counts > indices.shape[3])
-        counts, indices = _without_copies(counts, indices)
-        return invalid_counts, within_count(counts, indices) & ((indices < 0) | (indices >= self.blocks[1]))
-
-    def _repeated(self) -> list[Tensor]:
-        """Return where a block follows itself in a sorted row.
-
-        Sorting needs memory for the lists only; counting visits would need memory for every pair of blocks.
-        """
-        lists = [_without_copies(*listed) for listed in self.lists()]
-        if self.full_kv_indices is not None:
-            lists.append(concatenated(self.lists()))
-        listed = [(indices, within_count(counts, indices)) for counts, indices in lists]
-        ordered = [torch.where(within, indices, self.blocks[1]).sort(-1).values for indices, within in listed]
-        return [(x[..., 1:] == x[..., :-1]) & (x[..., 1:] < self.blocks[1]) for x in ordered]
+        check_lists(self)
 
     def lists(self) -> list[tuple[Tensor, Tensor]]:
         """Return the list of blocks and, if given, the list of full blocks.
@@ -337,11 +264,3 @@ class BlockMask:
         """
         sizes = self.block_size, self.length
         return flex.of_blocks(*concatenated(self.lists()), self.to_dense(), *sizes, self.mask_mod)
-
-
-def _without_copies(counts: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """Replace an expanded list (stride 0) by one row with the largest count, so that it is checked only once."""
-    for dim in range(3):
-        if indices.stride(dim) == 0 and indices.shape[dim] > 1:
-            counts, indices = counts.amax(dim, keepdim=True), indices.narrow(dim, 0, 1)
-    return counts, indices

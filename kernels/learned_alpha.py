@@ -80,7 +80,7 @@ def _mask_of_head(mask: BlockMask, head: int) -> BlockMask:
         None if x is None else x[:, own]
         for x in (mask.kv_num_blocks, mask.kv_indices, mask.full_kv_num_blocks, mask.full_kv_indices)
     ]
-    return BlockMask(*lists[:2], mask.block_size, mask.length, *lists[2:], mask_mod=_of_head(mask.mask_mod, head, 1))
+    return BlockMask.unchecked(*lists[:2], mask.block_size, mask.length, *lists[2:], _of_head(mask.mask_mod, head, 1))
 
 
 class _AlphaGradient(torch.autograd.Function):
