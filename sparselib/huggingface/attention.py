@@ -19,11 +19,10 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
-from transformers.utils.generic import TransformersKwargs
 
 from sparselib.control import AttentionControl, VisitedBlocks
 from sparselib.control.open_blocks import backward_pass
-from sparselib.dense_attention import Scoring
+from sparselib.huggingface.arguments import mask_and_scoring
 from sparselib.huggingface.checkpointing import keep_modes, may_be_recomputed
 from sparselib.huggingface.probe import PROBE, compare_with_eager
 from sparselib.normalizers import Normalizer, entmax15
@@ -31,15 +30,6 @@ from sparselib.normalizers import Normalizer, entmax15
 __all__ = ["use_attention"]
 
 NAME = "sparselib"
-#: Arguments of the interface that do not change scores: they concern outputs, caches and losses, or the mask shows them too.
-_WITHOUT_EFFECT = {
-    *(TransformersKwargs.__annotations__.keys() - {"cu_seq_lens_q", "cu_seq_lens_k", "seq_idx", "is_causal"}),
-    "cache_position",
-    "deterministic",
-    "return_dict",
-    "sliding_window",
-    "use_cache",
-}
 
 
 @dataclass
@@ -233,7 +223,7 @@ def _attend_at(
     **options: object,
 ) -> tuple[Tensor, Tensor | None]:
     """Compute attention under the control of a place: from ``[B, H, Q, D]`` to the output ``[B, Q, H, D]`` and the weights."""
-    visible, scoring = _mask_and_scoring(module, query, key, attention_mask, scaling, options)
+    visible, scoring = mask_and_scoring(module, query, key, attention_mask, scaling, options)
     if place is None:
         raise ValueError(
             f"`inputs` of use_attention must reach every attention layer, but did not reach {type(module).__name__}; pass "
@@ -261,50 +251,6 @@ def _attend_at(
     weights = control.weights(layer, query, key, visible, scoring, recomputable=recomputable)
     output = nn.functional.dropout(weights, dropout, training=module.training).to(value.dtype) @ value
     return output.transpose(1, 2).contiguous(), weights
-
-
-def _mask_and_scoring(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float | None,
-    options: dict[str, object],
-) -> tuple[Tensor | None, Scoring]:
-    """Return the visible pairs and the scoring; raise ``ValueError`` for any argument that would be ignored, naming it."""
-    given = {name: value for name, value in options.items() if value is not None and name not in _WITHOUT_EFFECT}
-    bias, softcap, sinks = (given.pop(name, None) for name in ("position_bias", "softcap", "s_aux"))
-    if "is_causal" in given and (attention_mask is not None or not given["is_causal"]):
-        del given["is_causal"]  # either the mask is causal already, or nothing is
-    name = type(module).__name__
-    if given:
-        raise ValueError(
-            f"{name} passes {', '.join(given)} to its attention, which changes scores and is not supported"
-        )
-    if query.ndim != 4:
-        raise ValueError(f"`query` must be [B, H, Q, D], got {tuple(query.shape)} from {name}")
-    visible, added = _split_mask(name, attention_mask, key.shape[2])
-    if bias is not None and added is not None:
-        bias = bias + added
-    return visible, Scoring(scaling, softcap, added if bias is None else bias, sinks)
-
-
-def _split_mask(name: str, mask: Tensor | None, keys: int) -> tuple[Tensor | None, Tensor | None]:
-    """Split an additive mask into the visible pairs and a bias; a boolean mask has no bias."""
-    if mask is None:
-        return None, None
-    if mask.shape[-1] > keys:
-        mask = mask[..., :keys]
-    if mask.dtype == torch.bool:
-        return mask, None
-    if not mask.is_floating_point():
-        raise ValueError(
-            f"`attention_mask` must be boolean or a float tensor to add to scores, got {mask.dtype} from {name}"
-        )
-    hidden = mask <= torch.finfo(mask.dtype).min / 2
-    added = mask.masked_fill(hidden, 0.0)
-    # Whether there is a bias is unknown while the model is traced.
-    return ~hidden, added if torch.compiler.is_compiling() or added.any() else None
 
 
 @contextmanager

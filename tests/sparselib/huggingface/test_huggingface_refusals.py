@@ -34,14 +34,14 @@ def test_an_argument_that_nobody_knows_is_refused_by_name_and_the_model_is_as_it
 
 def test_what_differs_from_eager_attention_is_refused(monkeypatch):
     """Here, a scale that is lost on the way."""
-    own = huggingface._mask_and_scoring
+    own = huggingface.mask_and_scoring
 
     def forgetful(*arguments):
         visible, scoring = own(*arguments)
         return visible, type(scoring)(scale=2.0)
 
     case = make("bert")
-    monkeypatch.setattr(huggingface, "_mask_and_scoring", forgetful)
+    monkeypatch.setattr(huggingface, "mask_and_scoring", forgetful)
     with pytest.raises(ValueError, match="BertModel: last_hidden_state differs from the model's eager attention"):
         use_attention(case.model)
     assert case.model.config._attn_implementation == "eager"
