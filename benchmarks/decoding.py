@@ -26,6 +26,8 @@ LENGTHS = (32_768, 131_072, 4096)  # most important first, in case time runs out
 BATCHES = (1, 16)
 DENSITIES = (1.0, 0.25, 0.1)
 ALPHAS = (1.5, 1.0)
+#: Tokens per page; vLLM's default is 16.
+PAGES = (16, 64)
 #: Queries per block in FlexAttention's masks; the new token is the first of them.
 FLEX_QUERIES = 128
 
@@ -66,8 +68,18 @@ def random_mask(n: int, density: float) -> BlockMask:
     return BlockMask.from_dense(visited, (1, BLOCK), (1, n))
 
 
+def in_pages(caches: list[torch.Tensor], size: int) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Return pools whose pages have the caches' parts in random order, and the page table."""
+    batch, _, n, _ = caches[0].shape
+    generator = torch.Generator("cuda").manual_seed(2)
+    table = torch.randperm(batch * n // size, generator=generator, device="cuda")
+    order = table.argsort()
+    pools = [x.unflatten(2, (-1, size)).transpose(1, 2).flatten(0, 1)[order] for x in caches]
+    return pools, table.view(batch, -1)
+
+
 def correctness() -> dict:
-    """Return the largest errors of both backends in bfloat16 against the gather backend in float64."""
+    """Return the largest errors in bfloat16, of both backends and of pages, against the gather backend in float64."""
     inputs, mask = random_inputs(4096, 2), random_mask(4096, 0.25)
     row = {"part": "correctness"}
     for alpha in ALPHAS:
@@ -76,17 +88,25 @@ def correctness() -> dict:
         row[f"alpha={alpha}"] = {
             backend: (run(*inputs, backend=backend) - exact).abs().max().item() for backend in ("triton", "gather")
         }
+        for size in PAGES:
+            pools, table = in_pages(inputs[1:], size)
+            error = (run(inputs[0], *pools, pages=table) - exact).abs().max().item()
+            row[f"alpha={alpha}"][f"pages of {size}"] = error
     return row
 
 
 def at_size(n: int, batch: int) -> Iterator[dict]:
-    """Yield the rows of one size: ours at each density and alpha, ours without a list, and the baselines."""
+    """Yield the rows of one size: ours at each density and alpha, without a list, in pages, and the baselines."""
     inputs = random_inputs(n, batch)
     setting = {"n": n, "batch": batch, "heads": HEADS, "key_heads": KEY_HEADS, "dimension": DIMENSION}
     sdpa = partial(torch.nn.functional.scaled_dot_product_attention, *inputs, enable_gqa=True)
     yield measured("sdpa", sdpa, setting, n)
     for alpha in ALPHAS:
         yield measured("ours, no list", partial(block_sparse_entmax_decode, *inputs, alpha=alpha), setting, n, alpha)
+    for size in PAGES:
+        pools, table = in_pages(inputs[1:], size)
+        run = partial(block_sparse_entmax_decode, inputs[0], *pools, pages=table)
+        yield measured(f"ours, pages of {size}", run, setting, n, 1.5)
     for density in DENSITIES:
         mask = random_mask(n, density)
         keys = int(mask.kv_num_blocks.sum()) * BLOCK
