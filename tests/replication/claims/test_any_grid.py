@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made import CONFIGURATION, MADE
+from made import MADE
+from made_graphs import CONFIGURATION
 from worlds import CLAIMS, judged_alone
 
 from replication import plots

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made import speed
+from made_models import speed
 
 from replication.bleu import COUNTS, corpus_bleu
 from replication.claims.finding import UNKNOWN

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from made import CONFIGURATION, MADE
+from made import MADE
+from made_graphs import CONFIGURATION
 from worlds import CLAIMS, judged, judged_alone
 
 from replication.claims.premises import parse

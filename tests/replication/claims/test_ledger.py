@@ -6,7 +6,8 @@ from datetime import date
 
 import pandas as pd
 import pytest
-from made import CONFIGURATION, MADE
+from made import MADE
+from made_graphs import CONFIGURATION
 from worlds import ALL_CLAIMS, judged, write_world
 
 from replication.claims import TASKS, TESTS, VERDICTS, ledger

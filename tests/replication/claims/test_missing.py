@@ -3,7 +3,8 @@
 from functools import partial
 
 import pytest
-from made import CONFIGURATION, GOLD, MADE
+from made import MADE
+from made_graphs import CONFIGURATION, GOLD
 from worlds import judged_alone
 
 CLAIM, SWEEP = "mlm-recall-distance-first", "masked_lm/sweep/seeds.csv"

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made import CONFIGURATION, MADE, PAIRS
+from made import MADE
+from made_graphs import CONFIGURATION, PAIRS
 from worlds import judged_alone
 
 from replication.bleu import COUNTS, corpus_bleu

@@ -4,7 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from made import BLOCKS, CONFIGURATION, FULL_MS, blocks, forms
+from made_graphs import CONFIGURATION
+from made_models import BLOCKS, FULL_MS, blocks, forms
 from scipy import stats
 from worlds import judged_alone
 
