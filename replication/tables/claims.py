@@ -148,10 +148,11 @@ def decided(of: tuple[str, ...], prefixes: tuple[str, ...]) -> str:
 
 
 def judged(run: str, prefixes: tuple[str, ...]) -> str:
-    """Return every claim that a run measured: verdict, effect with its interval, and what would change it."""
+    """Return every claim that a run measured on real data: verdict, effect with its interval, and what would change it."""
     rows = []
     for _, row in ledger(run).iterrows():
-        if row["id"].startswith(prefixes) and row["numbers"] != "not measured here":
+        measured = row["numbers"] != "not measured here" and row["data"] != "generated"
+        if measured and row["id"].startswith(prefixes):
             change = "" if row["verdict"] == "untested" else row["change"]
             rows.append([row["statement"], verdict(row), f"{row['measure']}: {needed(row)}", over(row), change])
     return markdown(

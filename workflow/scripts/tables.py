@@ -56,7 +56,9 @@ TABLES = {
     "judged-brown-512-minilm": partial(claims.judged, "brown-512-minilm", ("sparse-consistency", "mlm-")),
     "judged-brown-512-minilm-seed1": partial(claims.judged, "brown-512-minilm-seed1", ("sparse-consistency", "mlm-")),
     "judged-demo": partial(
-        claims.judged, "demo", ("sparse-consistency", "mlm-", "blocks-", "clm-", "fac-", "retrofit-")
+        claims.judged,
+        "demo",
+        ("sparse-consistency", "mlm-", "blocks-", "mt-", "clm-", "est-", "xst-", "fac-", "retrofit-"),
     ),
     "judged-darby": partial(claims.judged, "darby", ("mt-",)),
     "judged-darby-en-de": partial(claims.judged, "darby-en-de", ("mt-",)),
