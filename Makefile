@@ -49,7 +49,7 @@ replay: env  ## redraw everything from such a file: make replay ARCHIVE=results/
 # Tests and small jobs run one thread per process, because each of several processes would start a thread per core.
 test: lint  ## lint, unit tests, the workflow and every notebook
 	OMP_NUM_THREADS=1 pytest -q --numprocesses $(CORES) --dist loadscope --no-loadscope-reorder --ignore tests/made tests
-	OMP_NUM_THREADS=1 snakemake --cores $(CORES) --configfile config/smoke.yaml claims
+	OMP_NUM_THREADS=1 snakemake --cores $(CORES) claims --configfile config/smoke.yaml
 	$(MAKE) --no-print-directory results
 	$(MAKE) --no-print-directory docs
 	pytest -q tests/made

@@ -1,5 +1,6 @@
 """Files about the project: its citation, changes and issue templates."""
 
+import re
 import tomllib
 
 import yaml
@@ -32,3 +33,11 @@ def test_issue_templates_ask_for_something():
         assert template["description"]
         ids = [part["id"] for part in template["body"]]
         assert len(ids) == len(set(ids)) >= 2
+
+
+def test_no_recipe_has_a_target_behind_a_configuration_file():
+    """Snakemake takes what follows the file, too, for a configuration file."""
+    recipes = (ROOT / "Makefile").read_text(encoding="utf-8")
+    files = re.findall(r"--configfile (\S+)(?: (\S+))?", recipes)
+    assert len(files) > 1
+    assert [(file, then) for file, then in files if then and not then.startswith("-")] == []
