@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sparselib.huggingface.attention import use_attention
     from sparselib.huggingface.calibration import sparsify
-    from sparselib.huggingface.sparsified import Sparsified, read_report
+    from sparselib.huggingface.saved import read_report
+    from sparselib.huggingface.sparsified import Sparsified
 
-# Imported on first access, so that `use_attention` alone does not load the calibration.
+# Imported on first access, so that `use_attention` does not load the calibration, nor `read_report` transformers.
 _MODULES = {
     "Sparsified": "sparsified",
-    "read_report": "sparsified",
+    "read_report": "saved",
     "sparsify": "calibration",
     "use_attention": "attention",
 }

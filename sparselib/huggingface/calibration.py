@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 from sparselib.checks import one_of
 from sparselib.control import AttentionControl
 from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
+from sparselib.huggingface.drift import drift_of
 from sparselib.huggingface.gold import GoldRule, gold_rule
 from sparselib.huggingface.guarantee import last_certified
 from sparselib.huggingface.halves import Half, split
@@ -17,7 +18,7 @@ from sparselib.huggingface.heads import FAMILIES, Setting, settings
 from sparselib.huggingface.layers import Inputs, Layer, Measured, NeededEdges, observed_layers
 from sparselib.huggingface.learning import Sample, learn_projections
 from sparselib.huggingface.probe import preserving_state
-from sparselib.huggingface.report import HeadReport, Report, drift_of
+from sparselib.huggingface.report import HeadReport, Report
 from sparselib.huggingface.sparsified import Sparsified
 from sparselib.normalizers import Entmax
 

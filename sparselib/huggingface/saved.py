@@ -118,6 +118,37 @@ def report_of(path: Path, description: Mapping) -> Report:
     return report
 
 
+def read_report(folder: str | Path) -> Report:
+    """Return the report of a folder of :meth:`Sparsified.save`, without a model.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file was changed or has another format.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from transformers import RobertaConfig, RobertaModel
+    >>> from sparselib.huggingface import sparsify
+    >>> tiny = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 99}
+    >>> model = RobertaModel(RobertaConfig(**tiny)).eval()
+    >>> batches = [{"input_ids": torch.randint(5, 99, (4, 12))} for _ in range(4)]
+    >>> with TemporaryDirectory() as folder:
+    ...     sparsify(model, batches, recall=0.5, confidence=0.5).save(folder)
+    ...     read_report(folder).recall
+    0.5
+    """
+    path = Path(folder, FILE)
+    return report_of(path, read(path)[0])
+
+
 def hash_of(tensors: Mapping[str, Tensor]) -> str:
     """Return the SHA-256 of the names, types, shapes and bytes of tensors."""
     digest = hashlib.sha256()

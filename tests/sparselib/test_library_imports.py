@@ -32,6 +32,11 @@ def test_comparing_fronts_waits_for_nothing():
     assert modules_after("from sparselib import pareto_front") & {"numpy", "torch"} == set()
 
 
+def test_a_report_is_read_without_transformers():
+    """In a notebook, its import warns about progress bars."""
+    assert "transformers" not in modules_after("from sparselib.huggingface import read_report")
+
+
 @pytest.mark.parametrize("name", sparselib.__all__)
 def test_every_announced_name_is_there(name):
     assert getattr(sparselib, name) is not None
