@@ -97,7 +97,7 @@ notebooks: results  ## store the last run's outputs in notebooks/
 	nbstripout --keep-output --keep-count --extra-keys "metadata.papermill cell.metadata.papermill cell.metadata.execution" notebooks/*.ipynb notebooks/*/*.ipynb
 	ruff format --quiet notebooks
 	python workflow/scripts/index.py
-	cp .snakemake/seconds/demo.json workflow/seconds/demo.json
+	python workflow/scripts/durations.py
 
 ledgers: env  ## judge the stored runs again
 	for run in $$(dirname reported/*/config.yaml); do replicate claims $$run --output $$run/claims.csv; done
