@@ -1,4 +1,4 @@
-"""Store the last default run's step durations in the repository, without steps that no longer exist and figures' short names."""
+"""Store the last default run's step durations, without steps that no longer exist and the short names of figures."""
 
 import json
 import subprocess
