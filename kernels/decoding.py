@@ -101,7 +101,7 @@ def block_sparse_entmax_decode(
         check_pages(pages, q, k, v)
         keys, values = without_pages(k, pages), without_pages(v, pages)
     check_tensors(q, keys, values)
-    _check_block_mask(block_mask, q, keys)
+    _check_block_mask(block_mask, q, keys, multiple=1 if pages is None else STEP)
     _check_numbers(lengths, q, keys)
     if pages is not None:
         check_used(pages, k, lengths)
@@ -116,8 +116,6 @@ def block_sparse_entmax_decode(
         )
     counts, indices = (None, None) if block_mask is None else concatenated(block_mask.lists())
     k_block = 1 if block_mask is None else block_mask.block_size[1]
-    if pages is not None and block_mask is not None and k_block % STEP:
-        raise ValueError(f"`block_mask` must have key blocks of a multiple of {STEP} with `pages`, got {k_block}")
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
@@ -126,8 +124,8 @@ def block_sparse_entmax_decode(
     return _operator(q, k, v, counts, indices, lengths, pages, k_block, alpha, float(scale), backend)
 
 
-def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> None:
-    """Check that a block mask matches the queries and the cache in lengths, batch size, key heads and device."""
+def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor, multiple: int) -> None:
+    """Check that a block mask matches the queries and the cache in lengths, batch size, key heads, block size and device."""
     if block_mask is None:
         return
     if not isinstance(block_mask, BlockMask):
@@ -146,6 +144,10 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> Non
     if block_mask.blocks[0] != 1:
         raise ValueError(
             f"`block_mask` must have one query block, got {block_mask.blocks[0]}; use query blocks of {q.shape[2]} or more"
+        )
+    if block_mask.block_size[1] % multiple:
+        raise ValueError(
+            f"`block_mask` must have key blocks of a multiple of {multiple} with `pages`, got {block_mask.block_size[1]}"
         )
     for mask_size, size in zip(block_mask.shape, k.shape[:2], strict=True):
         if mask_size not in (1, size):

@@ -1,13 +1,15 @@
 """Attention with an alpha that is learned, for all heads or for each one (Correia et al. 2019, Section 3)."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from . import gather
 from .block_mask import BlockMask
-from .operator import attend, listed, visits_of
-from .rules import MaskMod, Rules, ScoreMod
+from .operator import attend, listed, rules_of, visits_of
+from .rules import MaskMod, ScoreMod
 from .visits import Visits
 
 
@@ -39,34 +41,34 @@ def attend_learned(
     Tensor ``[B, H, Q, E]``
         In the dtype of `q`, differentiable in `q`, `k`, `v` and `alpha`.
     """
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
-    rules = {"causal": causal, "lengths": lengths, "backend": backend}
+    rules = {"scale": scale, "causal": causal, "lengths": lengths, "backend": backend}
     if alpha.numel() == 1:
-        return _attend(q, k, v, block_mask, alpha.reshape(()), scale, mask_mod, score_mod, rules)
+        return _attend(q, k, v, block_mask, alpha.reshape(()), mask_mod=mask_mod, score_mod=score_mod, **rules)
     group = q.shape[1] // k.shape[1]
     outputs = []
     for head, own_alpha in enumerate(alpha):
         own, shared = slice(head, head + 1), slice(head // group, head // group + 1)
-        mods = (_of_head(mask_mod, head, 1), _of_head(score_mod, head, 2))
         mask = None if block_mask is None else _mask_of_head(block_mask, head)
-        outputs.append(_attend(q[:, own], k[:, shared], v[:, shared], mask, own_alpha, scale, *mods, rules))
+        mods = {"mask_mod": _of_head(mask_mod, head, 1), "score_mod": _of_head(score_mod, head, 2)}
+        outputs.append(_attend(q[:, own], k[:, shared], v[:, shared], mask, own_alpha, **mods, **rules))
     return torch.cat(outputs, dim=1)
 
 
-def _attend(q, k, v, block_mask, alpha, scale, mask_mod, score_mod, rules) -> Tensor:
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, block_mask: BlockMask | None, alpha: Tensor, *, scale, mask_mod, score_mod, **rules
+) -> Tensor:
     """Compute attention of heads that share an alpha, and add alpha's gradient."""
     mods = {"mask_mod": mask_mod, "score_mod": score_mod}
     output, _ = attend(q, k, v, block_mask, alpha=float(alpha.detach()), scale=scale, **mods, **rules)
     if not (alpha.requires_grad and torch.is_grad_enabled()):
         return output
-    mask_mods = tuple(x for x in (mask_mod, block_mask and block_mask.mask_mod) if x is not None)
-    token_rules = Rules(mask_mods, score_mod, ()) if mask_mods or score_mod is not None else None
     lists, block = listed(block_mask)
-    visits = visits_of(q, k, lists, rules["lengths"], block, rules["causal"], token_rules)
+    visits = visits_of(q, k, lists, rules["lengths"], block, rules["causal"], rules_of(q, block_mask, **mods))
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
     return _AlphaGradient.apply(output, alpha, q.detach(), k.detach(), v.detach(), visits, scale)
 
 
-def _of_head(rule, head: int, place: int):
+def _of_head(rule: Callable | None, head: int, place: int) -> Callable | None:
     """Return a rule for a tensor that has one head only, whose number in the model is `head`."""
     if rule is None:
         return None

@@ -66,9 +66,7 @@ def attend(
     if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     alpha = 1.0 if alpha - 1 < SMALLEST_EXCESS else float(alpha)
-    mask_mods = tuple(x for x in (mask_mod, block_mask and block_mask.mask_mod) if x is not None)
-    if mask_mods or score_mod is not None:
-        rules = Rules(mask_mods, score_mod, tensors_read(score_mod, q))
+    if rules := rules_of(q, block_mask, mask_mod, score_mod):
         visits = visits_of(q, k, lists, lengths, block, causal, rules)
         return RuledAttention.apply(q, k, v, visits, alpha, float(scale), *rules.read)
     numbers = (*block, alpha, float(scale), causal, backend, precise)
@@ -209,6 +207,16 @@ def listed(block_mask: BlockMask | None) -> tuple[Listed, tuple[int, int]]:
         return (None,) * 4, (DENSE_BLOCK, DENSE_BLOCK)
     lists = [x for pair in block_mask.lists() for x in pair]
     return (*lists, *[None] * (4 - len(lists))), block_mask.block_size
+
+
+def rules_of(
+    q: Tensor, block_mask: BlockMask | None, mask_mod: MaskMod | None, score_mod: ScoreMod | None
+) -> Rules | None:
+    """Return the token-level rules of a call and its mask, or None if there are none."""
+    mask_mods = tuple(x for x in (mask_mod, block_mask and block_mask.mask_mod) if x is not None)
+    if not mask_mods and score_mod is None:
+        return None
+    return Rules(mask_mods, score_mod, tensors_read(score_mod, q))
 
 
 def visits_of(
