@@ -147,7 +147,7 @@ def checkpoint_files(model):
 
 
 def short_names(names):
-    """Return notebooks by their short target names: ``fig04_tradeoff``, ``fig04`` if that is unambiguous, ``recall`` of 01_recall."""
+    """Return notebooks by short target names: ``fig04_tradeoff``, ``fig04`` if it is unambiguous, ``recall`` for 01_recall."""
     matches = {}
     for name in names:
         stem = Path(name).name
