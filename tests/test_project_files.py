@@ -35,6 +35,17 @@ def test_issue_templates_ask_for_something():
         assert len(ids) == len(set(ids)) >= 2
 
 
+def test_where_things_live_is_true():
+    """Of each place in the table of CONTRIBUTING; a second path in a cell may leave out the folder of the first."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)
+    places = [place for cell in table for place in re.findall(r"`([\w./-]+/[\w./-]*)`", cell)]
+    assert len(places) > 20
+    assert [
+        place for place in places if not (ROOT / place).exists() and not (ROOT / "replication" / place).exists()
+    ] == []
+
+
 def test_no_recipe_has_a_target_behind_a_configuration_file():
     """Snakemake takes what follows the file, too, for a configuration file."""
     recipes = (ROOT / "Makefile").read_text(encoding="utf-8")
