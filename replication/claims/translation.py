@@ -128,9 +128,9 @@ def _(folder: Path) -> Finding:
     """
     rivals = [KMEANS, ROUTING]
     points = single(over_heads(read_sweep(folder)).query("window == 0"))
-    mean = 100 * points.groupby(["seed", "method"])[["recall", "sparsity"]].mean().unstack("method")
-    if absent := {"reformer", *rivals} - set(mean["recall"]):
+    if absent := {"reformer", *rivals} - set(points["method"]):
         return Finding([], missing=[f"no point of {', '.join(sorted(absent))} without a window"])
+    mean = 100 * points.groupby(["seed", "method"])[["recall", "sparsity"]].mean().unstack("method")
     return Finding(
         [
             over_seeds(what, sign * (mean[measure]["reformer"] - mean[measure][rival]))
