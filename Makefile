@@ -88,6 +88,7 @@ bench: env  ## measure each function and its baseline
 	python benchmarks/graph_memory.py
 	python benchmarks/masked_decoding.py
 	python benchmarks/block_sparse_cpu.py
+	python benchmarks/cpu_peers.py
 	python benchmarks/certificate.py
 	python benchmarks/kernel_instructions.py
 

@@ -60,13 +60,10 @@ def forward(
         shift = _largest(scores)
         empty = shift == -torch.inf
         shift.masked_fill_(empty, 0.0)
-        shifted = _shifted(scores, shift, empty)
-        u = torch.empty_like(shifted)
-        relative = threshold(shifted, alpha, u)
+        weights, relative = _softmax(scores, empty) if alpha == 1 else _entmax(scores, shift, empty, alpha)
         rounded = (shift + relative).to(single)
         tau[chunk.queries] = rounded.masked_fill(empty, torch.inf)
         rest[chunk.queries] = (relative - (rounded - shift)).masked_fill_(empty, 0.0).to(single)
-        weights = _weights(u.masked_fill_(empty, -torch.inf) if empty.any() else u, alpha)[0]
         output[chunk.queries] = weights @ blocks.gathered(blocks.v, chunk)
     return _unsplit(output, q).to(q.dtype), _unsplit(tau, q)[..., 0], _unsplit(rest, q)[..., 0]
 
@@ -218,6 +215,23 @@ def _largest(scores: Tensor) -> Tensor:
     if (largest == torch.inf).any():
         raise ValueError(f"q, k: a score overflows {scores.dtype}")
     return largest
+
+
+def _softmax(scores: Tensor, empty: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the weights of softmax, and their thresholds above each row's maximum ``[..., 1]``; 0 for empty rows."""
+    weights = scores.softmax(-1)
+    if empty.any():
+        weights.masked_fill_(empty, 0.0)
+    # The largest weight is 1 / sum(exp(score - maximum)), and the threshold is the logarithm of that sum.
+    return weights, -weights.amax(-1, keepdim=True).masked_fill_(empty, 1.0).log_()
+
+
+def _entmax(scores: Tensor, shift: Tensor, empty: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """Return the weights of entmax, and their thresholds above each row's maximum ``[..., 1]``; 0 for empty rows."""
+    shifted = _shifted(scores, shift, empty)
+    u = torch.empty_like(shifted)
+    relative = threshold(shifted, alpha, u)
+    return _weights(u.masked_fill_(empty, -torch.inf) if empty.any() else u, alpha)[0], relative
 
 
 def _shifted(scores: Tensor, shift: Tensor, empty: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ DENSE_BLOCK = 64
 
 @dataclass(frozen=True)
 class Chunk:
-    """Query blocks that visit a similar number of key blocks, at most M.
+    """Query blocks that visit M key blocks each.
 
     Attributes
     ----------
@@ -115,24 +115,19 @@ class Visits:
         Yields
         ------
         Chunk
-            Query blocks with the longest lists come first, so that lists in a chunk have similar lengths and need little
-            padding.
+            The query blocks of a chunk visit the same number of key blocks, so that no list needs padding. The longest lists
+            come first.
         """
-        counts, _ = self.lists
-        order = counts.argsort(dim=0, descending=True, stable=True)
-        ordered = counts[order].tolist()
-        start = 0
-        while start < len(ordered) and ordered[start]:
-            step = max(1, CHUNK_SCORES // (ordered[start] * self.block[0] * self.block[1]))
-            rows = order[start : start + step]
-            yield self._chunk(rows[counts[rows] > 0], ordered[start])
-            start += step
-
-    def _chunk(self, rows: Tensor, most: int) -> Chunk:
-        """Return the chunk of some query blocks, whose longest list has `most` entries."""
         counts, indices = self.lists
-        listed = torch.arange(most, device=self.device) < counts[rows, None]  # [G, M]
-        blocks = torch.where(listed, indices[rows, :most].long(), 0)
+        order = counts.argsort(dim=0, descending=True, stable=True)
+        lengths, sizes = counts[order].unique_consecutive(return_counts=True)
+        for length, rows in zip(lengths.tolist(), order.split(sizes.tolist()), strict=True):
+            if length:
+                step = max(1, CHUNK_SCORES // (length * self.block[0] * self.block[1]))
+                yield from (self._chunk(some, indices[some, :length].long()) for some in rows.split(step))
+
+    def _chunk(self, rows: Tensor, blocks: Tensor) -> Chunk:
+        """Return the chunk of query blocks ``[G]`` that visit the key blocks ``[G, M]``."""
         row_head, row_block = rows // self.blocks[0], rows % self.blocks[0]
         batch, head = row_head // self.heads, row_head % self.heads
         kv_head = batch * self.kv_heads + head // (self.heads // self.kv_heads)
@@ -141,7 +136,7 @@ class Visits:
             (x[..., None] * size + torch.arange(size, device=self.device)).flatten(1)  # [G, q_block], [G, M * k_block]
             for x, size in zip((row_block, blocks), self.block, strict=True)
         )
-        hidden = self._hidden(batch, query, key, listed)
+        hidden = self._hidden(batch, query, key)
         if self.rules is None:
             return Chunk(rows, keys.flatten(), hidden, None)
         # Tokens behind the end repeat the last one, so that a rule can use their positions as indices.
@@ -150,14 +145,12 @@ class Visits:
         masks = [x for x in (hidden, self.rules.hidden(places)) if x is not None]
         return Chunk(rows, keys.flatten(), reduce(or_, masks) if masks else None, places)
 
-    def _hidden(self, batch: Tensor, query: Tensor, key: Tensor, listed: Tensor) -> Tensor | None:
-        """Return the token mask of queries ``[G, q_block]`` in batch entries ``[G]``, and keys of blocks ``[G, M]``."""
+    def _hidden(self, batch: Tensor, query: Tensor, key: Tensor) -> Tensor | None:
+        """Return the token mask of queries ``[G, q_block]`` in batch entries ``[G]``, and keys ``[G, M * k_block]``."""
         limit = key.new_full(batch.shape, self.length[1]) if self.lengths is None else self.lengths[batch]
-        in_list = listed[..., None].expand(-1, -1, self.block[1]).flatten(1)
-        hidden = ~in_list | (key >= limit[:, None])
-        hidden, key = hidden[:, None], key[:, None]
+        hidden = (key >= limit[:, None])[:, None]
         if self.lengths is not None and (query >= limit[:, None]).any():
             hidden = hidden | (query >= limit[:, None])[..., None]
         if self.causal:
-            hidden = hidden | (key > query[..., None])
+            hidden = hidden | (key[:, None] > query[..., None])
         return hidden if hidden.any() else None

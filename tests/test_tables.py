@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import json
 import statistics
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
 from replication.settings import labelled
-from replication.tables import characters, claims, forms, kmeans, speed
+from replication.tables import characters, claims, cpu, forms, kmeans, speed
 from replication.tables.attention import targets
 from replication.tables.markers import END, markdown, with_tables
 
@@ -54,6 +55,19 @@ def test_a_target_is_bold_exactly_if_it_is_met():
     for *_, target, replayed, called in cells:
         for measured in (replayed, called):
             assert measured.startswith("**") == (float(measured.strip("*")) >= float(target.removeprefix("at least ")))
+
+
+def test_a_cpu_target_is_bold_exactly_if_the_ratio_is_within_it(tmp_path, monkeypatch):
+    def rows(**times):
+        return [{"n": 128, "attention": name.replace("_", " "), "milliseconds": value} for name, value in times.items()]
+
+    forward = rows(entmax=2.0, softmax=1.16, FlexAttention=1.0)
+    sparse = [*forward, {"n": 128, "attention": "entmax, both passes", "milliseconds": 6.0}]
+    report = {"sparse": sparse, "dense": rows(entmax=1.3, softmax=1.0)}
+    monkeypatch.setattr(cpu, "RESULTS", tmp_path / "report.json")
+    cpu.RESULTS.write_text(json.dumps(report))
+    measured = [line.rsplit(" | ", 1)[1].strip(" |") for line in cpu.targets().splitlines()[2:]]
+    assert measured == ["1.16", "2.00", "**3.00**", "**1.30**"]
 
 
 def test_every_reported_run_with_a_text_has_its_tables_written():
