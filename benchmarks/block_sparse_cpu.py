@@ -19,13 +19,15 @@ from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 HEADS, DIMENSION, BLOCK = 4, 64, 64
 
 
-def random_problem(length: int, density: float) -> tuple[list[torch.Tensor], BlockMask]:
+def random_problem(
+    length: int, density: float, *, heads: int = HEADS, block: int = BLOCK
+) -> tuple[list[torch.Tensor], BlockMask]:
     """Return random q, k and v, and a mask of the diagonal and random blocks for each head."""
     generator = torch.Generator().manual_seed(0)
-    leaves = [torch.randn(1, HEADS, length, DIMENSION, generator=generator).requires_grad_() for _ in range(3)]
-    blocks = -(-length // BLOCK)
-    dense = torch.rand(1, HEADS, blocks, blocks, generator=generator) < (density * blocks - 1) / (blocks - 1)
-    return leaves, BlockMask.from_dense(dense | torch.eye(blocks, dtype=torch.bool), BLOCK, length)
+    leaves = [torch.randn(1, heads, length, DIMENSION, generator=generator).requires_grad_() for _ in range(3)]
+    blocks = -(-length // block)
+    dense = torch.rand(1, heads, blocks, blocks, generator=generator) < (density * blocks - 1) / (blocks - 1)
+    return leaves, BlockMask.from_dense(dense | torch.eye(blocks, dtype=torch.bool), block, length)
 
 
 def seconds(name: str, leaves: list[torch.Tensor], mask: BlockMask) -> float:

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 
 import torch
+from block_sparse_cpu import random_problem
 from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.functional import scaled_dot_product_attention
@@ -46,7 +47,7 @@ def main() -> None:
     if arguments.profile:
         print_profiles()
         return
-    sparse = [row for n in LENGTHS for row in timed(n, block_sparse(*random_problem(n)), arguments.rounds)]
+    sparse = [row for n in LENGTHS for row in timed(n, block_sparse(n), arguments.rounds)]
     dense = [row for n in DENSE_LENGTHS for row in timed(n, over_all_pairs(n), arguments.rounds)]
     report = {"machine": machine(), "rounds": arguments.rounds, "density": DENSITY, "sparse": sparse, "dense": dense}
     print(json.dumps(report, indent=1))
@@ -54,7 +55,7 @@ def main() -> None:
 
 def print_profiles() -> None:
     """Print the operations that take the most time in block-sparse softmax and entmax."""
-    inputs, mask = random_problem(4096)
+    inputs, mask = sparse_problem(4096)
     for name, alpha in (("softmax", 1.0), ("entmax", 1.5)):
         run = partial(attend, *inputs, mask, alpha=alpha)
         run()
@@ -78,18 +79,15 @@ def timed(n: int, functions: Contenders, rounds: int) -> list[dict]:
     return [{"n": n, "attention": name, "milliseconds": 1e3 * median(times[name][1:])} for name in functions]
 
 
-def random_problem(n: int) -> tuple[list[Tensor], BlockMask]:
-    """Return random q, k and v, and a mask of the diagonal and random blocks for each head."""
-    generator = torch.Generator().manual_seed(0)
-    inputs = [torch.randn(1, HEADS, n, DIMENSION, generator=generator) for _ in range(3)]
-    blocks = -(-n // BLOCK)
-    others = (DENSITY * blocks - 1) / (blocks - 1)
-    chosen = torch.rand(1, HEADS, blocks, blocks, generator=generator) < others
-    return inputs, BlockMask.from_dense(chosen | torch.eye(blocks, dtype=torch.bool), BLOCK, n)
+def sparse_problem(n: int) -> tuple[list[Tensor], BlockMask]:
+    """Return q, k and v without gradients, and a mask of the diagonal and random blocks for each head."""
+    leaves, mask = random_problem(n, DENSITY, heads=HEADS, block=BLOCK)
+    return [x.detach() for x in leaves], mask
 
 
-def block_sparse(inputs: list[Tensor], mask: BlockMask) -> Contenders:
-    """Return attention over these blocks, and SDPA over all; raise ValueError if FlexAttention computes something else."""
+def block_sparse(n: int) -> Contenders:
+    """Return attention over random blocks, and SDPA over all; raise ValueError if FlexAttention computes something else."""
+    inputs, mask = sparse_problem(n)
     torch.compiler.reset()  # after a few recompilations, it would silently run uncompiled
     flex = partial(torch.compile(flex_attention, dynamic=False), *inputs, block_mask=mask.to_flex())
     softmax = partial(attend, *inputs, mask, alpha=1.0)
