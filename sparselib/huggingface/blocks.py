@@ -8,8 +8,9 @@ from torch.nn.functional import pad
 
 from sparselib.checks import at_least
 from sparselib.control import BlockGraph
-from sparselib.huggingface.heads import Setting
+from sparselib.huggingface.heads import BLOCKS, Setting
 from sparselib.huggingface.layers import Layer
+from sparselib.huggingface.nearest import Nearest
 from sparselib.kernels import BlockMask
 from sparselib.predictors import Clustering, share_a_bucket
 
@@ -17,15 +18,17 @@ from sparselib.predictors import Clustering, share_a_bucket
 def visited_blocks(layers: Sequence[Layer], size: int) -> BlockGraph:
     """Return, for every layer, the blocks of `size` tokens that contain any pair predicted by its heads.
 
-    Raise ``ValueError`` for heads predicted by distances, and for a size below 1.
+    Raise ``ValueError`` for heads predicted by distances or as blocks of another size, and for a size below 1.
     """
     at_least("size", size, 1)
     for number, layer in enumerate(layers):
         if any(setting.family == "distance" for setting in layer.chosen):
             raise ValueError(
                 f"`predictors` must not include distance for blocks, but distances predict heads of layer {number}; "
-                'sparsify with predictors=("kmeans", "window")'
+                'sparsify with predictors=("kmeans", "window") or predictors=("blocks",)'
             )
+        if other := {setting.size for setting in layer.chosen if setting.family == BLOCKS} - {size}:
+            raise ValueError(f"`size` must be {other.pop()}, for which layer {number} was tuned, got {size}")
 
     def blocks(number: int, q: Tensor, k: Tensor, lengths: Tensor | None) -> BlockMask | None:
         layer = layers[number]
@@ -57,6 +60,9 @@ def _layer_blocks(layer: Layer, size: int, q: Tensor, k: Tensor, lengths: Tensor
             buckets = predictor.assign(q[:, head : head + 1], k[:, head : head + 1], lengths)
             by_block = (pad(x, (0, 0, 0, -x.shape[2] % size)).unflatten(2, (-1, size)).any(dim=3) for x in buckets)
             visited[:, head] |= share_a_bucket(*by_block)[:, 0]
+    if nearest := [head for head, setting in enumerate(layer.chosen) if setting.family == BLOCKS]:
+        counts = torch.tensor([layer.chosen[head].count for head in nearest])
+        visited[:, nearest] = Nearest(counts, size).blocks(q[:, nearest], k[:, nearest], lengths)
     if ends is not None:
         visited &= (key_starts < ends[:, None])[:, None, None]
     return BlockMask.from_dense(visited, (rows, size), (queries, keys))

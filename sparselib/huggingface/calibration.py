@@ -7,14 +7,15 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import PreTrainedModel
 
-from sparselib.checks import one_of
+from sparselib.blocks.chunks import TOKENS, Chunks
+from sparselib.checks import at_least, one_of
 from sparselib.control import AttentionControl
 from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
 from sparselib.huggingface.drift import drift_of
 from sparselib.huggingface.gold import GoldRule, gold_rule
 from sparselib.huggingface.guarantee import last_certified
 from sparselib.huggingface.halves import Half, split
-from sparselib.huggingface.heads import FAMILIES, Setting, settings
+from sparselib.huggingface.heads import BLOCKS, PAIRS, Setting, block_settings, settings
 from sparselib.huggingface.layers import Inputs, Layer, Measured, NeededEdges, observed_layers
 from sparselib.huggingface.learning import Sample, learn_projections
 from sparselib.huggingface.probe import preserving_state
@@ -34,7 +35,8 @@ def sparsify(
     gold: str = "mass:0.95",
     recall: float = 0.95,
     confidence: float = 0.9,
-    predictors: Collection[str] = FAMILIES,
+    predictors: Collection[str] = PAIRS,
+    block: int = 64,
     dimension: int = 4,
     window: int = 3,
     alpha: float = 1.0,
@@ -66,11 +68,15 @@ def sparsify(
     confidence : float
         Probability that a head's bound holds, in (0, 1).
     predictors : collection of str
-        Families to choose from: ``"distance"``, ``"kmeans"`` and ``"window"``.
+        Families to choose from: ``"distance"``, ``"kmeans"`` and ``"window"``, which predict pairs of tokens; or ``"blocks"``
+        alone, which predicts the nearest key blocks of each query block (section 6.1), for :meth:`Sparsified.to_blocks` of an
+        encoder.
+    block : int
+        Tokens per block for ``"blocks"``.
     dimension : int
         Size of the projected space.
     window : int
-        Total width of the window that is added to every prediction.
+        Total width of the window that is added to every prediction of pairs.
     alpha : float
         Alpha of the model's normaliser. The default, 1, is the softmax of most models.
     seed : int
@@ -105,20 +111,27 @@ def sparsify(
         if not 0 < value < 1:
             raise ValueError(f"`{name}` must be between 0 and 1, got {value}")
     if not predictors:
-        raise ValueError(f"`predictors` must name at least one of {', '.join(FAMILIES)}; got none")
+        raise ValueError(f"`predictors` must name at least one of {', '.join((*PAIRS, BLOCKS))}; got none")
     for family in predictors:
-        one_of("predictors", family, FAMILIES)
+        one_of("predictors", family, (*PAIRS, BLOCKS))
+    if BLOCKS in predictors and len(set(predictors)) > 1:
+        raise ValueError(f"`predictors` must be blocks alone, or only pairs ({', '.join(PAIRS)}); got {predictors}")
+    at_least("block", block, 1)
     batches = list(batches)
     first, second = split(batches, groups, seed, 1 - recall, confidence)
     with restored_on_error(model), preserving_state(model):
         control = use_attention(model, Entmax(alpha), batches[0])
         layers = [Layer() for _ in range(control.layers)]
         run = _Run(model, control, layers, rule)
-        sequences = learn_projections(run.observed(first.batches, "projections"), layers, dimension, seed)
+        chunks = Chunks(block, "mean") if BLOCKS in predictors else TOKENS
+        sequences = learn_projections(run.observed(first.batches, "projections"), layers, dimension, seed, chunks)
         if not sequences:
             reasons = {layer.left_dense for layer in layers}
             raise ValueError(f"{type(model).__name__} has no attention to sparsify: {'; '.join(sorted(reasons))}")
-        orders = _learn(run, first.batches, sequences, predictors, window, seed, 1 - recall)
+        if BLOCKS in predictors:
+            orders = _block_orders(model, layers, block)
+        else:
+            orders = _learn(run, first.batches, sequences, predictors, window, seed, 1 - recall)
         chosen = _choose(run.measured(first.batches, "choice", orders), orders, first, recall, confidence)
         measured = run.measured(second.batches, "calibration", chosen)
         heads = _calibrate(measured, chosen, layers, second, recall, confidence)
@@ -176,6 +189,17 @@ def _learn(
                 by_family = [settings(family, window, thresholds, list(layer.centroids)) for family in families]
                 orders[-1].append([setting for family_settings in by_family for setting in family_settings])
     return orders
+
+
+def _block_orders(model: PreTrainedModel, layers: list[Layer], block: int) -> Orders:
+    """Return each head's settings that predict blocks; raise ``ValueError`` for a decoder."""
+    if any(layer.causal for layer in layers):
+        raise ValueError(
+            f"`predictors` must not be blocks for {type(model).__name__}, a decoder, because a block's vector depends on later "
+            'tokens; use ("kmeans", "window")'
+        )
+    heads = (0 if layer.projection is None else len(layer.projection.weight) for layer in layers)
+    return [[block_settings(block)] * count for count in heads]
 
 
 def _choose(measured: list[Measured], orders: Orders, half: Half, recall: float, confidence: float) -> Orders:

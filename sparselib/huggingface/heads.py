@@ -9,18 +9,23 @@ import torch
 from torch import Tensor
 
 from sparselib.checks import Lengths, one_of
+from sparselib.huggingface.nearest import Nearest
 from sparselib.masks import combine
 from sparselib.predictors import Clustering, Distance, Needs, Predictor
 
 DENSE = "dense"
-FAMILIES = ("distance", "kmeans", "window")
+#: Families that predict pairs, and the one that predicts blocks, whose projections are learned for blocks.
+PAIRS, BLOCKS = ("distance", "kmeans", "window"), "blocks"
 CLUSTERS, TOP_K = (4, 8, 16), (1, 2)
+COUNTS = (32, 24, 16, 12, 8, 7, 6, 5, 4, 3, 2, 1)
 WINDOWS = (255, 127, 63, 31, 15, 7)
 
 
 @dataclass(frozen=True)
 class Setting:
     """One head's predictor: its family, the family's numbers, and the total width of the window added to it.
+
+    The family ``"blocks"`` visits, for each query block of `size` tokens, the `count` nearest key blocks, without a window.
 
     Raise ``ValueError`` for an unknown family or numbers that it cannot have.
     """
@@ -30,10 +35,12 @@ class Setting:
     threshold: float = 0.0
     clusters: int = 0
     top_k: int = 0
+    count: int = 0
+    size: int = 0
 
     def __post_init__(self):
-        one_of("family", self.family, (DENSE, *FAMILIES))
-        for name in ("window", "clusters", "top_k"):
+        one_of("family", self.family, (DENSE, *PAIRS, BLOCKS))
+        for name in ("window", "clusters", "top_k", "count", "size"):
             value = getattr(self, name)
             if type(value) is not int or value < 0:
                 raise ValueError(f"`{name}` must be a whole number of at least 0, got {value!r}")
@@ -41,8 +48,12 @@ class Setting:
             raise ValueError(f"`threshold` must be a number, got {self.threshold!r}")
         if self.family == "kmeans" and not 1 <= self.top_k <= self.clusters:
             raise ValueError(f"`top_k` must be from 1 to the {self.clusters} clusters, got {self.top_k}")
+        if self.family == BLOCKS and not (self.count and self.size):
+            raise ValueError(f"`count` and `size` must be at least 1 for blocks, got {self.count} and {self.size}")
 
     def __str__(self) -> str:
+        if self.family == BLOCKS:
+            return f"nearest {self.count} blocks of {self.size}" if self.count > 1 else f"nearest block of {self.size}"
         if self.family == "distance":
             return f"distance of {self.threshold:.3g}"
         if self.family == "kmeans":
@@ -53,9 +64,9 @@ class Setting:
 def settings(family: str, window: int, thresholds: Sequence[float], clusters: Sequence[int]) -> list[Setting]:
     """Return a family's settings for one head in the order of testing, from dense to sparse.
 
-    Raise ``ValueError`` for an unknown family.
+    Raise ``ValueError`` for an unknown family of pairs.
     """
-    one_of("predictors", family, FAMILIES)
+    one_of("predictors", family, PAIRS)
     if family == "distance":
         sparse = [Setting(family, window, threshold=threshold) for threshold in thresholds]
     elif family == "kmeans":
@@ -63,6 +74,11 @@ def settings(family: str, window: int, thresholds: Sequence[float], clusters: Se
     else:
         sparse = [Setting(family, width) for width in WINDOWS if width >= window]
     return [Setting(DENSE), *sparse]
+
+
+def block_settings(size: int) -> list[Setting]:
+    """Return the settings that predict blocks of `size` tokens, in the order of testing, from dense to sparse."""
+    return [Setting(DENSE), *(Setting(BLOCKS, count=count, size=size) for count in COUNTS)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +104,10 @@ def per_head(chosen: Sequence[Setting], centroids: Mapping[int, Tensor]) -> PerH
     """Return a layer's predictor from each head's setting and the layer's centroids, ``{clusters: [H, C, R]}``."""
     members: dict[tuple, list[int]] = {}
     for head, setting in enumerate(chosen):
-        members.setdefault((setting.family, setting.window, setting.clusters, setting.top_k), []).append(head)
+        key = (setting.family, setting.window, setting.clusters, setting.top_k, setting.size)
+        members.setdefault(key, []).append(head)
     groups = []
-    for (family, window, clusters, top_k), group in members.items():
+    for (family, window, clusters, top_k, size), group in members.items():
         heads = torch.tensor(group)
         if family == "kmeans":
             predictor = Clustering(centroids[clusters][heads], top_k)
@@ -98,6 +115,8 @@ def per_head(chosen: Sequence[Setting], centroids: Mapping[int, Tensor]) -> PerH
             predictor = None  # The predictor Nothing refuses fewer queries than keys, as in decoding from a cache.
         elif family == "distance":
             predictor = Distance(torch.tensor([chosen[head].threshold for head in group]))
+        elif family == BLOCKS:
+            predictor = Nearest(torch.tensor([chosen[head].count for head in group]), size)
         else:
             predictor = Distance(torch.inf)
         groups.append((heads, predictor, window))

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.huggingface.heads import CLUSTERS
 from sparselib.huggingface.layers import Layer, NeededEdges
 from sparselib.predictors import fit_centroids, squared_distances
@@ -14,14 +15,19 @@ LEARNING_RATE, MARGIN = 0.01, 1.0  # Sparsefinder, Table 5
 #: Per head: queries and keys to fit clusters to, and gold edges whose distances are kept.
 MOST_POINTS = 2000
 MOST_DISTANCES = 20_000
+#: Queries of a sequence whose gold edges a step learns from.
+MOST_QUERIES = 128
+#: Steps per sequence if blocks are contrasted, of which there are few; negatives are drawn anew for each.
+BLOCK_STEPS = 8
 #: Shares of edges that the thresholds miss, in units of the allowed share.
 MISSED = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, *(0.3 + 0.05 * step for step in range(15)), 1.2, 1.5)
 
 
 class ProjectionLearner:
-    """The projection of one layer, learned with Adam: one step of Eq. 7 for every sequence."""
+    """The projection of one layer, learned with Adam: one step of Eq. 7 for every sequence, or a few that contrast blocks."""
 
-    def __init__(self, heads: int, size: int, dimension: int, seed: int):
+    def __init__(self, heads: int, size: int, dimension: int, seed: int, chunks: Chunks):
+        self.chunks, self.steps = chunks, 1 if chunks.size == 1 else BLOCK_STEPS
         self.generator = torch.Generator().manual_seed(seed)
         start = torch.rand((heads, size, dimension), generator=self.generator) * 2 - 1
         self.weight = (start * (size * dimension) ** -0.5).requires_grad_()
@@ -29,21 +35,32 @@ class ProjectionLearner:
 
     @torch.enable_grad()
     def add(self, batch: NeededEdges) -> None:
-        """Learn from a batch, one step per sequence."""
+        """Learn from each sequence of a batch."""
         for row in range(len(batch.q)):
             length = int(batch.lengths[row])
+            edges = batch.edges[row : row + 1, :, :length, :length].cpu()
+            if self.chunks.size == 1 and length > MOST_QUERIES:
+                skipped = torch.randperm(length, generator=self.generator)[MOST_QUERIES:]
+                edges = edges.index_fill(2, skipped, False)
             sequence = NeededEdges(
                 batch.q[row : row + 1, :, :length].cpu(),
                 batch.k[row : row + 1, :, :length].cpu(),
                 batch.lengths[row : row + 1].cpu(),
                 batch.causal,
-                edges=batch.edges[row : row + 1, :, :length, :length].cpu(),
+                edges=edges,
             )
-            loss = contrastive_loss(self.projection, sequence, loss="triplet", margin=MARGIN, generator=self.generator)
-            if loss.isfinite() and loss.requires_grad:
-                self.optimizer.zero_grad()
-                loss.backward()
-                self.optimizer.step()
+            for _ in range(self.steps):
+                self.step(sequence)
+
+    def step(self, sequence: NeededEdges) -> None:
+        """Take one step, unless the loss is not finite or no head needs a key."""
+        loss = contrastive_loss(
+            self.projection, sequence, loss="triplet", margin=MARGIN, generator=self.generator, chunks=self.chunks
+        )
+        if loss.isfinite() and loss.requires_grad:
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
 
     @property
     def projection(self) -> Projection:
@@ -84,16 +101,25 @@ class Sample:
 
 
 def learn_projections(
-    observed: Iterable[list[NeededEdges | None]], layers: list[Layer], dimension: int, seed: int
+    observed: Iterable[list[NeededEdges | None]],
+    layers: list[Layer],
+    dimension: int,
+    seed: int,
+    chunks: Chunks = TOKENS,
 ) -> int:
-    """Learn the projection of every layer that can be sparsified, in one pass, and return the number of sequences."""
+    """Learn the projection of every layer that can be sparsified, in one pass, and return the number of sequences.
+
+    A projection brings the vectors of chunks with gold edges close to each other.
+    """
     learners: dict[int, ProjectionLearner] = {}
     sequences = 0
     for batches in observed:
         for number, batch in enumerate(batches):
             if batch is not None:
                 if number not in learners:
-                    learners[number] = ProjectionLearner(batch.q.shape[1], batch.q.shape[3], dimension, seed + number)
+                    learners[number] = ProjectionLearner(
+                        batch.q.shape[1], batch.q.shape[3], dimension, seed + number, chunks
+                    )
                 learners[number].add(batch)
                 device = batch.q.device
         sequences += next((len(batch.q) for batch in batches if batch is not None), 0)

@@ -107,7 +107,8 @@ class Sparsified(AbstractContextManager):
         Raises
         ------
         ValueError
-            If `size` is below 1 or distances predict a head; sparsify with ``predictors=("kmeans", "window")``.
+            If `size` is below 1, distances predict a head, or a head was tuned for blocks of another size. Sparsify an encoder
+            with ``predictors=("blocks",)``, a decoder with ``("kmeans", "window")``.
         """
         return self.control.visiting(visited_blocks(self._layers, size))
 

@@ -55,6 +55,13 @@ def test_mass_is_the_fewest_keys_that_have_it(call, share):
     assert_follows(call, f"mass:{share}", fewest)
 
 
+@pytest.mark.parametrize(("share", "needed"), [(0.2, [0]), (0.5, [0, 1]), (0.51, [0, 1, 2]), (1, [0, 1, 2, 3])])
+def test_of_equal_weights_the_first_keys_are_needed(share, needed):
+    q = torch.zeros(1, 1, 1, 4)
+    call = LayerCall(0, q, torch.zeros(1, 1, 5, 4), visible=torch.tensor([1, 1, 1, 1, 0]).bool().view(1, 1, 1, 5))
+    assert gold_rule(f"mass:{share}")(call)[0, 0, 0].nonzero().flatten().tolist() == needed
+
+
 @pytest.mark.parametrize("count", [1, 3, 100])
 def test_top_are_the_largest_scores(call, count):
     assert_follows(call, f"top:{count}", lambda scores: scores.argsort(descending=True)[:count].tolist())
