@@ -61,8 +61,8 @@ def _layer_blocks(layer: Layer, size: int, q: Tensor, k: Tensor, lengths: Tensor
             by_block = (pad(x, (0, 0, 0, -x.shape[2] % size)).unflatten(2, (-1, size)).any(dim=3) for x in buckets)
             visited[:, head] |= share_a_bucket(*by_block)[:, 0]
     if nearest := [head for head, setting in enumerate(layer.chosen) if setting.family == BLOCKS]:
-        counts = torch.tensor([layer.chosen[head].count for head in nearest])
-        visited[:, nearest] = Nearest(counts, size).blocks(q[:, nearest], k[:, nearest], lengths)
+        shares = torch.tensor([layer.chosen[head].share for head in nearest])
+        visited[:, nearest] = Nearest(shares, size).blocks(q[:, nearest], k[:, nearest], lengths)
     if ends is not None:
         visited &= (key_starts < ends[:, None])[:, None, None]
     return BlockMask.from_dense(visited, (rows, size), (queries, keys))

@@ -17,7 +17,7 @@ DENSE = "dense"
 #: Families that predict pairs, and the one that predicts blocks, whose projections are learned for blocks.
 PAIRS, BLOCKS = ("distance", "kmeans", "window"), "blocks"
 CLUSTERS, TOP_K = (4, 8, 16), (1, 2)
-COUNTS = (32, 24, 16, 12, 8, 7, 6, 5, 4, 3, 2, 1)
+SHARES = (0.875, 0.75, 0.625, 0.5, 0.4375, 0.375, 0.3125, 0.25, 0.1875, 0.125, 0.0625, 0.03125)
 WINDOWS = (255, 127, 63, 31, 15, 7)
 
 
@@ -25,7 +25,7 @@ WINDOWS = (255, 127, 63, 31, 15, 7)
 class Setting:
     """One head's predictor: its family, the family's numbers, and the total width of the window added to it.
 
-    The family ``"blocks"`` visits, for each query block of `size` tokens, the `count` nearest key blocks, without a window.
+    The family ``"blocks"`` visits, for each query block of `size` tokens, the nearest `share` of the key blocks, and no window.
 
     Raise ``ValueError`` for an unknown family or numbers that it cannot have.
     """
@@ -35,12 +35,12 @@ class Setting:
     threshold: float = 0.0
     clusters: int = 0
     top_k: int = 0
-    count: int = 0
+    share: float = 0.0
     size: int = 0
 
     def __post_init__(self):
         one_of("family", self.family, (DENSE, *PAIRS, BLOCKS))
-        for name in ("window", "clusters", "top_k", "count", "size"):
+        for name in ("window", "clusters", "top_k", "size"):
             value = getattr(self, name)
             if type(value) is not int or value < 0:
                 raise ValueError(f"`{name}` must be a whole number of at least 0, got {value!r}")
@@ -48,12 +48,14 @@ class Setting:
             raise ValueError(f"`threshold` must be a number, got {self.threshold!r}")
         if self.family == "kmeans" and not 1 <= self.top_k <= self.clusters:
             raise ValueError(f"`top_k` must be from 1 to the {self.clusters} clusters, got {self.top_k}")
-        if self.family == BLOCKS and not (self.count and self.size):
-            raise ValueError(f"`count` and `size` must be at least 1 for blocks, got {self.count} and {self.size}")
+        if type(self.share) not in (int, float) or not 0 <= self.share <= 1:
+            raise ValueError(f"`share` must be a number from 0 to 1, got {self.share!r}")
+        if self.family == BLOCKS and not (self.share and self.size):
+            raise ValueError(f"`share` and `size` must be above 0 for blocks, got {self.share} and {self.size}")
 
     def __str__(self) -> str:
         if self.family == BLOCKS:
-            return f"nearest {self.count} blocks of {self.size}" if self.count > 1 else f"nearest block of {self.size}"
+            return f"nearest {self.share:.4g} of the blocks of {self.size}"
         if self.family == "distance":
             return f"distance of {self.threshold:.3g}"
         if self.family == "kmeans":
@@ -78,7 +80,7 @@ def settings(family: str, window: int, thresholds: Sequence[float], clusters: Se
 
 def block_settings(size: int) -> list[Setting]:
     """Return the settings that predict blocks of `size` tokens, in the order of testing, from dense to sparse."""
-    return [Setting(DENSE), *(Setting(BLOCKS, count=count, size=size) for count in COUNTS)]
+    return [Setting(DENSE), *(Setting(BLOCKS, share=share, size=size) for share in SHARES)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +118,7 @@ def per_head(chosen: Sequence[Setting], centroids: Mapping[int, Tensor]) -> PerH
         elif family == "distance":
             predictor = Distance(torch.tensor([chosen[head].threshold for head in group]))
         elif family == BLOCKS:
-            predictor = Nearest(torch.tensor([chosen[head].count for head in group]), size)
+            predictor = Nearest(torch.tensor([chosen[head].share for head in group]), size)
         else:
             predictor = Distance(torch.inf)
         groups.append((heads, predictor, window))

@@ -19,21 +19,21 @@ class Nearest:
 
     Parameters
     ----------
-    counts : Tensor ``[H]``
-        Key blocks per query block of each head, at least 1.
+    shares : Tensor ``[H]``
+        Share of a sequence's blocks that each head's query blocks attend to, in (0, 1], rounded up to whole blocks.
     size : int
         Tokens per block.
 
     Examples
     --------
     >>> x = torch.tensor([0.0, 0.2, 5.0, 5.2]).view(1, 1, 4, 1)
-    >>> Nearest(torch.tensor([1]), size=2).predict(x, x)[0, 0].int().tolist()
+    >>> Nearest(torch.tensor([0.5]), size=2).predict(x, x)[0, 0].int().tolist()
     [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
     """
 
     needs: ClassVar[Needs] = Needs()
 
-    counts: Tensor
+    shares: Tensor
     size: int
 
     @property
@@ -44,12 +44,21 @@ class Nearest:
     def blocks(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> Tensor:
         """Return each query block's nearest key blocks ``Bool[B, H, N, N]`` for projected tokens ``[B, H, n, R]``."""
         q, k = (self.chunks.vectors(x, lengths) for x in (q, k))
-        real = None if lengths is None else self.chunks.count(torch.as_tensor(lengths))
-        lists = NearestBlocks(int(self.counts.max())).predict(q, k, lengths=real)  # the nearest first
-        place, blocks = torch.arange(lists.shape[-1], device=q.device), q.shape[2]
-        lists = lists.masked_fill(place >= self.counts.to(q.device)[:, None, None], blocks)
+        blocks = q.shape[2]
+        real = None if lengths is None else self.chunks.count(torch.as_tensor(lengths, device=q.device))
+        available = torch.full((len(q),), blocks, device=q.device) if real is None else real
+        counts = self.counts(available)
+        lists = NearestBlocks(int(counts.max())).predict(q, k, lengths=real)  # the nearest first
+        place = torch.arange(lists.shape[-1], device=q.device)
+        lists = lists.masked_fill(place >= counts[:, :, None, None], blocks)
         visited = torch.zeros(*q.shape[:3], blocks + 1, dtype=torch.bool, device=q.device)
         return visited.scatter_(-1, lists, True)[..., :blocks]
+
+    def counts(self, blocks: Tensor) -> Tensor:
+        """Return the key blocks per query block ``[B, H]`` of sequences with so many blocks ``[B]``."""
+        # With a margin for rounding, so that a fifth of 5 blocks is 1 and not 2.
+        shares = self.shares.to(blocks.device, torch.float64)
+        return (blocks[:, None] * shares - 1e-6).ceil().long().clamp_min(1)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """Return the pairs of all nearest blocks, ``Bool[B, H, n, n]``; raise ``ValueError`` if `causal`."""

@@ -60,7 +60,7 @@ def test_visited_blocks_keep_what_is_predicted():
         torch.testing.assert_close(output(model, inputs), free, atol=1e-4, rtol=1e-4)
 
 
-def test_distances_know_no_blocks(sparse):
+def test_heads_predicted_by_distances_have_no_blocks(sparse):
     _, result = sparse
     assert any("distance" in one.predictor for one in result.report.heads)
     with pytest.raises(ValueError, match="`predictors` must not include distance for blocks"):

@@ -28,18 +28,20 @@ def nearest_by_hand(q, k, length, size, count):
 
 @given(
     lengths=st.lists(st.integers(1, 13), min_size=1, max_size=3),
-    counts=st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    eighths=st.lists(st.integers(1, 8), min_size=1, max_size=3),
     size=st.integers(1, 5),
     seed=st.integers(0, 1000),
 )
-def test_blocks_are_the_nearest_of_a_double_loop(lengths, counts, size, seed):
+def test_blocks_are_the_nearest_of_a_double_loop(lengths, eighths, size, seed):
     generator = torch.Generator().manual_seed(seed)
     n = max(lengths)
-    q, k = (torch.randn(len(lengths), len(counts), n, 3, generator=generator, dtype=torch.float64) for _ in range(2))
-    predictor = Nearest(torch.tensor(counts), size)
+    q, k = (torch.randn(len(lengths), len(eighths), n, 3, generator=generator, dtype=torch.float64) for _ in range(2))
+    predictor = Nearest(torch.tensor(eighths) / 8, size)
     blocks, pairs = predictor.blocks(q, k, lengths), predictor.predict(q, k, lengths=lengths)
     for sentence, length in enumerate(lengths):
-        for head, count in enumerate(counts):
+        for head, share in enumerate(eighths):
+            blocks_of_length = -(-length // size)
+            count = -(-blocks_of_length * share // 8)
             expected = nearest_by_hand(q[sentence, head], k[sentence, head], length, size, count)
             for query, keys in enumerate(expected):
                 assert set(blocks[sentence, head, query].nonzero().flatten().tolist()) == keys
@@ -53,9 +55,9 @@ def test_the_kernel_visits_the_blocks_of_the_predicted_pairs(lengths):
     generator = torch.Generator().manual_seed(0)
     q, k = (torch.randn(2, 3, 19, 8, generator=generator) for _ in range(2))
     projection = Projection(torch.randn(3, 8, 4, generator=generator), torch.zeros(3, 4))
-    chosen = [Setting("blocks", count=2, size=4), Setting("dense"), Setting("blocks", count=1, size=4)]
+    chosen = [Setting("blocks", share=0.4, size=4), Setting("dense"), Setting("blocks", share=0.2, size=4)]
     found = _layer_blocks(Layer(projection=projection, chosen=chosen), 4, q, k, lengths).to_dense()
-    expected = Nearest(torch.tensor([2, 1]), 4).blocks(projection(q)[:, [0, 2]], projection(k)[:, [0, 2]], lengths)
+    expected = Nearest(torch.tensor([0.4, 0.2]), 4).blocks(projection(q)[:, [0, 2]], projection(k)[:, [0, 2]], lengths)
     assert torch.equal(found[:, [0, 2]], expected)
     assert found[:, 1].all()
     assert expected.float().mean() < 0.5
@@ -98,7 +100,9 @@ def test_what_cannot_be_predicted_as_blocks_is_refused(model, changed, message):
         sparsify(made(model), text(12), **OPTIONS | changed)
 
 
-@pytest.mark.parametrize("numbers", [{"count": 2}, {"size": 4}, {"count": -1, "size": 4}])
-def test_settings_of_blocks_need_a_count_and_a_size(numbers):
+@pytest.mark.parametrize(
+    "numbers", [{"share": 0.5}, {"size": 4}, {"share": -0.5, "size": 4}, {"share": 1.5, "size": 4}]
+)
+def test_settings_of_blocks_need_a_share_and_a_size(numbers):
     with pytest.raises(ValueError, match="must be"):
         Setting("blocks", **numbers)
