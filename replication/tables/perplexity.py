@@ -15,6 +15,11 @@ CORPORA = {
         "held-out",
     ): "Brown, held-out documents, 512 tokens, independent query and key weights",
     ("brown-512-untied/masked_lm", "wikitext-2"): "WikiText-2, unseen, independent query and key weights",
+    (
+        "brown-512-untied-seed1/masked_lm",
+        "held-out",
+    ): "Brown, held-out documents, 512 tokens, independent weights, a second model",
+    ("brown-512-untied-seed1/masked_lm", "wikitext-2"): "WikiText-2, unseen, independent weights, the second model",
     ("brown-512-minilm/masked_lm", "held-out"): "Brown, held-out documents, 512 tokens, a fine-tuned encoder",
     ("brown-512-minilm/masked_lm", "wikitext-2"): "WikiText-2, unseen, the fine-tuned encoder",
     (

@@ -13,12 +13,14 @@ NEAR_GOLD = (0.7, 1.0)
 
 def main() -> None:
     plots.use_style()
-    figure, axes = plt.subplots(1, len(RUNS), figsize=(plots.TEXT, 2.6), sharey=True, squeeze=False)
-    for ax, (run, weights) in zip(axes[0], RUNS.items(), strict=True):
+    figure, axes = plt.subplots(2, len(RUNS) // 2, figsize=(plots.TEXT, 4.8), sharex=True, sharey=True)
+    for ax, (run, weights) in zip(axes.T.flat, RUNS.items(), strict=True):
         sweep = over_heads(read_sweep(ROOT / "reported" / run / "masked_lm"))
         plots.tradeoff(ax, over_seeds(sweep), "recall", sweep.gold_sparsity.mean())
-        ax.set(title=weights.replace(", ", ",\n"), xlim=NEAR_GOLD, ylabel="")
-    axes[0][0].set(ylabel="recall of gold edges", ylim=(-0.02, 1.02))
+        ax.set(title=weights, xlim=NEAR_GOLD, ylim=(-0.02, 1.02))
+        ax.label_outer()
+    for ax in axes[:, 0]:
+        ax.set(ylabel="recall of gold edges")
     plots.legend_below(figure, axes[0][-1])
     plots.save(figure, ROOT / "reported" / "figures", "initialisation")
 

@@ -56,6 +56,7 @@ TABLES = {
     "initialisation": initialisation.initialisation,
     "judged-brown-512-seed1": partial(claims.judged, "brown-512-seed1", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512-untied": partial(claims.judged, "brown-512-untied", ("sparse-consistency", "mlm-")),
+    "judged-brown-512-untied-seed1": partial(claims.judged, "brown-512-untied-seed1", ("sparse-consistency", "mlm-")),
     "judged-brown-512-minilm": partial(claims.judged, "brown-512-minilm", ("sparse-consistency", "mlm-")),
     "judged-brown-512-minilm-seed1": partial(claims.judged, "brown-512-minilm-seed1", ("sparse-consistency", "mlm-")),
     "judged-demo": partial(
@@ -81,6 +82,7 @@ TABLES = {
     "perplexity-brown-512": partial(perplexity.perplexity, ("brown-512/masked_lm",)),
     "perplexity-brown-512-seed1": partial(perplexity.perplexity, ("brown-512-seed1/masked_lm",)),
     "perplexity-brown-512-untied": partial(perplexity.perplexity, ("brown-512-untied/masked_lm",)),
+    "perplexity-brown-512-untied-seed1": partial(perplexity.perplexity, ("brown-512-untied-seed1/masked_lm",)),
     "perplexity-brown-512-minilm": partial(perplexity.perplexity, ("brown-512-minilm/masked_lm",)),
     "perplexity-brown-512-minilm-seed1": partial(perplexity.perplexity, ("brown-512-minilm-seed1/masked_lm",)),
     "reliability": reliability.reliability,
@@ -93,6 +95,7 @@ RUNS = (
     "brown-512",
     "brown-512-seed1",
     "brown-512-untied",
+    "brown-512-untied-seed1",
     "brown-512-minilm",
     "brown-512-minilm-seed1",
     "demo",
