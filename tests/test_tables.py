@@ -12,7 +12,7 @@ import pytest
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
 from replication.settings import labelled
-from replication.tables import characters, claims, cpu, forms, kmeans, speed
+from replication.tables import characters, claims, cpu, forms, kmeans, model_speed, speed
 from replication.tables.attention import targets
 from replication.tables.markers import END, markdown, with_tables
 
@@ -68,6 +68,22 @@ def test_a_cpu_target_is_bold_exactly_if_the_ratio_is_within_it(tmp_path, monkey
     cpu.RESULTS.write_text(json.dumps(report))
     measured = [line.rsplit(" | ", 1)[1].strip(" |") for line in cpu.targets().splitlines()[2:]]
     assert measured == ["1.16", "2.00", "**3.00**", "**1.30**"]
+
+
+def test_a_sparsified_model_is_bold_exactly_if_it_is_faster_than_dense_attention(tmp_path, monkeypatch):
+    tuned = {"predictors": "blocks", "target": 0.9, "share": 0.5, "recall": 0.95, "drift": 0.01}
+    row = {
+        "n": 512,
+        "milliseconds": {"dense": 30.0, "blocks 0.1": 10.0, "blocks 0.5": 50.0},
+        "best_shares": {"0.9": 0.2},
+    }
+    row["targets"] = [tuned | {"milliseconds": 20.0}, tuned | {"milliseconds": 40.0}]
+    machine = {"processor": "Some", "threads": 1, "torch": "2.13.0"}
+    report = {"alpha": 1.5, "rounds": 2, "machine": machine, "lengths": [row]}
+    (tmp_path / "model_speed_mine.json").write_text(json.dumps(report))
+    monkeypatch.setattr(model_speed, "RESULTS", tmp_path)
+    assert model_speed.times("mine").splitlines()[-1] == "| 512 | 30 | 10 | 50 | 30% | 20% |"
+    assert [line.split(" | ")[5] for line in model_speed.recalls("mine").splitlines()[2:]] == ["**1.50**", "0.75"]
 
 
 def test_every_reported_run_with_a_text_has_its_tables_written():

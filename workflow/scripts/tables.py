@@ -18,6 +18,7 @@ from replication.tables import (
     forms,
     initialisation,
     kmeans,
+    model_speed,
     normalizers,
     perplexity,
     reliability,
@@ -26,6 +27,7 @@ from replication.tables import (
 )
 from replication.tables.markers import with_tables
 
+TIMED_MODELS = ("minilm", "minilm-entmax", "smollm2")
 TABLES = {
     "architectures": architectures.counts,
     "attention-speed": attention.speed,
@@ -89,6 +91,9 @@ TABLES = {
     "retrofit": retrofit.leaders,
     "retrofit-tuned": retrofit.tuned,
     "speed": speed.speed,
+    **{f"speed-{model}": partial(model_speed.times, model) for model in TIMED_MODELS},
+    **{f"speed-{model}-recall": partial(model_speed.recalls, model) for model in TIMED_MODELS},
+    "speed-tuning": partial(model_speed.tuning, *TIMED_MODELS),
 }
 RUNS = (
     "brown",
@@ -111,6 +116,7 @@ RUNS = (
 TEXTS = (
     "README.md",
     "docs/limits.md",
+    "docs/speed.md",
     "docs/start.md",
     "reported/README.md",
     "benchmarks/README.md",

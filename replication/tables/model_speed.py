@@ -1,0 +1,98 @@
+"""Speed of whole models that visit only some blocks, from the results of benchmarks/model_speed.py."""
+
+import json
+from itertools import pairwise
+
+from replication.files.paths import ROOT
+from replication.tables.markers import markdown
+
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def times(model: str) -> str:
+    """Return a row per length: milliseconds of a forward pass, dense and over some blocks, and the shares to compare."""
+    report = _report(model)
+    dense = "dense, SDPA" if report["alpha"] == 1 else "dense"
+    names = [*report["lengths"][0]["milliseconds"]]
+    heading = [
+        "n",
+        *(dense if name == "dense" else f"{_share(name):.0%} of the blocks" for name in names),
+        "break-even share",
+        *(f"needed for {target}" for target in report["lengths"][0]["best_shares"]),
+    ]
+    rows = [
+        [
+            f"{row['n']:,}",
+            *(f"{row['milliseconds'][name]:,.0f}" for name in names),
+            break_even(row["milliseconds"]),
+            *(f"{share:.0%}" for share in row["best_shares"].values()),
+        ]
+        for row in report["lengths"]
+    ]
+    machine, rounds = report["machine"], report["rounds"]
+    threads = "one thread" if machine["threads"] == 1 else f"{machine['threads']} threads"
+    timed = "one round" if rounds == 1 else f"medians of {rounds} rounds"
+    return f"{machine['processor']}, {threads}, torch {machine['torch']}; {timed}.\n\n{markdown(heading, rows)}"
+
+
+def recalls(model: str) -> str:
+    """Return a row per length, predictors and recall target: visited share of the blocks, speed, recall and drift."""
+    rows = []
+    for row in _report(model)["lengths"]:
+        for tuned in row["targets"]:
+            faster = row["milliseconds"]["dense"] / tuned["milliseconds"]
+            rows.append(
+                [
+                    f"{row['n']:,}",
+                    tuned["predictors"],
+                    f"{tuned['target']}",
+                    f"{tuned['share']:.0%}",
+                    f"{tuned['milliseconds']:,.0f}",
+                    f"**{faster:.2f}**" if faster > 1 else f"{faster:.2f}",
+                    f"{tuned['recall']:.3f}",
+                    f"{tuned['drift']:.1e}",
+                ]
+            )
+    heading = ["n", "predictors", "target", "visited", "ms", "times as fast", "recall", "drift"]
+    return markdown(heading, rows)
+
+
+def tuning(*models: str) -> str:
+    """Return a row per model, predictors and recall target: what `sparsify` found."""
+    rows = []
+    for report in map(_report, models):
+        for tuned in report["tuning"]:
+            dense = f"{tuned['dense_heads']} of {tuned['heads']}"
+            found = [f"{tuned['sequences']}", dense, f"{tuned['sparsity']:.2f}"]
+            rows.append([report["model"], tuned["predictors"], f"{tuned['target']}", *found])
+    heading = ["model", "predictors", "target", "sequences", "dense heads", "mean sparsity"]
+    return markdown(heading, rows)
+
+
+def break_even(milliseconds: dict[str, float]) -> str:
+    """Return the share of the blocks that takes as long as dense attention, on a line between the nearest measured shares.
+
+    Examples
+    --------
+    >>> break_even({"dense": 30.0, "blocks 0.1": 10.0, "blocks 0.5": 50.0})
+    '30%'
+    >>> break_even({"dense": 5.0, "blocks 0.1": 10.0, "blocks 0.5": 50.0})
+    'below 10%'
+    """
+    measured = [(_share(name), time) for name, time in milliseconds.items() if name != "dense"]
+    dense = milliseconds["dense"]
+    if dense < measured[0][1]:
+        return f"below {measured[0][0]:.0%}"
+    for (share, time), (next_share, next_time) in pairwise(measured):
+        if time <= dense < next_time:
+            return f"{share + (next_share - share) * (dense - time) / (next_time - time):.0%}"
+    return "all"
+
+
+def _share(name: str) -> float:
+    """Return the share of a run's name, such as ``blocks 0.1``."""
+    return float(name.removeprefix("blocks "))
+
+
+def _report(model: str) -> dict:
+    return json.loads((RESULTS / f"model_speed_{model}.json").read_text())
