@@ -54,6 +54,7 @@ def needs_of(model: PreTrainedModel, sparse: Sparsified, ids: Tensor, gold: str,
     gold : str
         The keys that a head needs, as for `sparsify`.
     causal : bool
+        Whether the model is a decoder.
     """
     with sparse.to_blocks(BLOCK):
         blocks = sparse.control.active_mode.blocks

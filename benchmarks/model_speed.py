@@ -12,13 +12,10 @@ import copy
 import itertools
 import json
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from statistics import median
 
 import torch
 from block_needs import BLOCK, needs_of
@@ -27,6 +24,7 @@ from pretrained import MODELS, Pretrained
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from replication.timing.clock import median_seconds
 from sparselib import Entmax
 from sparselib.huggingface import Sparsified, sparsify, use_attention
 from sparselib.kernels import BlockMask
@@ -36,8 +34,6 @@ LENGTHS = (512, 1024, 2048, 4096, 8192, 16_384)
 SHARES = (0.1, 0.25, 0.5, 1.0)
 #: Sequences of 512 tokens to tune with, by recall target, and the confidence of the bound.
 TUNED_AT, SEQUENCES, CONFIDENCE = 512, {0.9: 32, 0.95: 64, 0.99: 154}, 0.5
-#: Tuned models, which a later run loads.
-TUNED = Path("results/model_speed")
 
 Run = Callable[[], Tensor]
 
@@ -79,34 +75,30 @@ def main() -> None:
     print(json.dumps(measured(arguments.model, arguments.rounds, arguments.longest), indent=1))
 
 
-def tune(name: str, predictors: tuple[str, ...], target: float) -> Tuned:
-    """Tune a model, or load it if an earlier run did."""
-    pretrained = MODELS[name]
-    folder = TUNED / name / f"{'-'.join(predictors)}-{target}"
+def tune(pretrained: Pretrained, predictors: tuple[str, ...], target: float) -> Tuned:
+    """Tune a copy of a model to a recall target."""
     model = copy.deepcopy(pretrained.model)
-    if not folder.exists():
-        start = time.perf_counter()
-        sequences = torch.cat([pretrained.tokens(TUNED_AT, number) for number in range(SEQUENCES[target])])
-        sparse = sparsify(
-            model,
-            [{"input_ids": ids} for ids in sequences.split(4)],
-            gold=pretrained.gold,
-            alpha=pretrained.alpha,
-            recall=target,
-            confidence=CONFIDENCE,
-            predictors=predictors,
-            block=BLOCK,
-        )
-        sparse.save(folder)
-        print(f"{folder}: {(time.perf_counter() - start) / 60:.1f} minutes", file=sys.stderr)
-    return Tuned(target, " and ".join(predictors), model, Sparsified.load(model, folder))
+    sequences = torch.cat([pretrained.tokens(TUNED_AT, number) for number in range(SEQUENCES[target])])
+    sparse = sparsify(
+        model,
+        [{"input_ids": ids} for ids in sequences.split(4)],
+        gold=pretrained.gold,
+        alpha=pretrained.alpha,
+        recall=target,
+        confidence=CONFIDENCE,
+        predictors=predictors,
+        block=BLOCK,
+    )
+    return Tuned(target, " and ".join(predictors), model, sparse)
 
 
 def measured(name: str, rounds: int, longest: int) -> dict:
     """Tune a model to each target, and measure it at each length."""
     pretrained = MODELS[name]
     families = [("kmeans", "window")] if pretrained.causal else [("kmeans", "window"), ("blocks",)]
-    tuned = [tune(name, predictors, target) for predictors, target in itertools.product(families, pretrained.targets)]
+    tuned = [
+        tune(pretrained, predictors, target) for predictors, target in itertools.product(families, pretrained.targets)
+    ]
     rows = []
     for n in LENGTHS:
         if n <= min(longest, pretrained.longest):
@@ -137,7 +129,8 @@ def at_length(pretrained: Pretrained, tuned: list[Tuned], n: int, rounds: int) -
         runs[f"blocks {share}"] = inside(lambda mask=mask: control.visiting(lambda *call: mask), model, ids)
     for variant in tuned:
         runs[variant.label] = inside(partial(variant.sparse.to_blocks, BLOCK), variant.model, ids)
-    milliseconds, outputs = interleaved(runs, rounds)
+    outputs = {label: run() for label, run in runs.items()}
+    milliseconds = {label: 1e3 * seconds for label, seconds in median_seconds(runs, rounds, "cpu").items()}
     dense, best_shares, targets = outputs["dense"].double(), {}, []
     for variant in tuned:
         layers = needs_of(variant.model, variant.sparse, ids, pretrained.gold, pretrained.causal)
@@ -158,17 +151,6 @@ def at_length(pretrained: Pretrained, tuned: list[Tuned], n: int, rounds: int) -
 def mean(by_layer: Sequence[Tensor]) -> float:
     """Return the mean over the heads of all layers."""
     return torch.cat(list(by_layer)).mean().item()
-
-
-def interleaved(runs: dict[str, Run], rounds: int) -> tuple[dict[str, float], dict[str, Tensor]]:
-    """Return each run's median milliseconds and output; runs take turns, and the first round is not counted."""
-    times, outputs = {name: [] for name in runs}, {}
-    for _ in range(rounds + 1):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            outputs[name] = run()
-            times[name].append(1e3 * (time.perf_counter() - start))
-    return {name: median(values[1:]) for name, values in times.items()}, outputs
 
 
 @torch.no_grad()
