@@ -69,8 +69,8 @@ def sparsify(
         Probability that a head's bound holds, in (0, 1).
     predictors : collection of str
         Families to choose from: ``"distance"``, ``"kmeans"`` and ``"window"``, which predict pairs of tokens; or ``"blocks"``
-        alone, which predicts a share of the key blocks for each query block, the nearest (section 6.1), for
-        :meth:`Sparsified.to_blocks` of an encoder.
+        alone: each query block of an encoder attends to a tuned share of the key blocks, its nearest ones (section 6.1). Then
+        :meth:`Sparsified.to_blocks` visits only these.
     block : int
         Tokens per block for ``"blocks"``.
     dimension : int
