@@ -86,6 +86,33 @@ def test_a_sparsified_model_is_bold_exactly_if_it_is_faster_than_dense_attention
     assert [line.split(" | ")[5] for line in model_speed.recalls("mine").splitlines()[2:]] == ["**1.50**", "0.75"]
 
 
+def test_ratios_of_the_same_settings_share_a_row(tmp_path, monkeypatch):
+    def row(n: int, dense: float, share: float) -> dict:
+        tuned = {"predictors": "blocks", "share": share, "milliseconds": 20.0}
+        targets = [tuned | {"target": 0.9}, tuned | {"target": 0.95, "share": 1.0}]
+        return {"n": n, "milliseconds": {"dense": dense}, "targets": targets}
+
+    report = {"lengths": [row(512, 10.0, 0.5), row(1024, 30.0, 0.25)]}
+    (tmp_path / "model_speed_mine.json").write_text(json.dumps(report))
+    monkeypatch.setattr(model_speed, "RESULTS", tmp_path)
+    assert model_speed.ratios("mine").splitlines() == [
+        "| predictors | target | n = 512 | n = 1,024 |",
+        "| --- | --- | --- | --- |",
+        "| blocks | 0.9 | 0.50 at 50% | **1.50** at 25% |",
+        "| blocks | 0.95 | 0.50 at 100% | **1.50** at 100% |",
+    ]
+
+
+def test_claims_without_a_verdict_are_folded_below_the_others():
+    judged = claims.judged("brown-512-untied", ("",))
+    shown, _, folded = judged.partition("<details>")
+    table = claims.ledger("brown-512-untied")
+    assert "| not comparable" not in shown
+    assert folded.count("| not comparable") == (table["verdict"] == "not comparable").sum() > 0
+    for verdict in ("holds", "fails", "undecided"):
+        assert shown.count(f"| **{verdict}**") == (table["verdict"] == verdict).sum()
+
+
 def test_every_reported_run_with_a_text_has_its_tables_written():
     texts = {f"reported/{path.parent.name}/README.md" for path in (ROOT / "reported").glob("*/README.md")}
     assert texts <= set(tables.TEXTS)

@@ -130,44 +130,45 @@ def bar(place: tuple[float, float, float] | None) -> str:
 def markdown(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], shown: str) -> str:
     """Return a Markdown table per paper.
 
-    The run ``shown`` is given in full. The others share a cell per claim, by verdict and effect, so that the claim stays beside
-    them. Claims link to their notebooks.
+    The run ``shown`` has a column. The other runs share a cell per claim, grouped by verdict, so that the table stays narrow
+    enough for a page. Claims link to their notebooks.
     """
     table = overview(claims, runs[shown])
+    others = [known(claims, run).assign(run=name) for name, run in runs.items() if name != shown]
+    by_claim = dict(iter(pd.concat(others).groupby("id"))) if others else {}
     cells = pd.DataFrame(
         {
             "#": table["number"],
             "claim": [f"[{row.statement}]({row.notebook}.ipynb)" for row in table.itertuples()],
             "the effect has to be": [f"{row.needed}: {row.measure}" for row in table.itertuples()],
-            shown: [
-                f"{SIGNS[row.verdict]} {row.verdict}" + (" (demonstration)" if demonstrates(row) else "")
-                for row in table.itertuples()
-            ],
-            "effect (95 %)": table["effect"],
-            "for it is right": [f"`{bar(place)}`" if place else "" for place in table["place"]],
-            "over": table["n"],
-            "premise not met": table["premise"],
+            shown: [_in_cell(row) for row in table.itertuples()],
+            "other runs": [_by_verdict(by_claim.get(name)) for name in claims["id"]],
         }
     )
-    others = {name: map(brief, known(claims, run).itertuples()) for name, run in runs.items() if name != shown}
-    named = ([f"{name}: {text}" for text in texts] for name, texts in others.items())
-    cells["other runs"] = ["<br>".join(filter(_judged, texts)) for texts in zip(*named, strict=True)] if others else ""
     papers = claims["paper"].to_numpy()
     parts = [f"## {paper}\n\n" + cells[papers == paper].to_markdown(index=False, disable_numparse=True)
              for paper in dict.fromkeys(papers)]  # fmt: skip
     return "\n\n".join(parts)
 
 
-def _judged(text: str) -> bool:
-    """Return whether a run's text has a verdict after the name."""
-    return not text.endswith(": ")
+def _in_cell(row: object) -> str:
+    """Return verdict, effect, bar, what the interval varies over and unmet premises, a line each."""
+    verdict = f"{SIGNS[row.verdict]} {row.verdict}" + (" (demonstration)" if demonstrates(row) else "")
+    drawn = f"`{bar(row.place)}`" if row.place else ""
+    return "<br>".join(filter(None, [verdict, row.effect, drawn, row.n, row.premise]))
+
+
+def _by_verdict(claim: pd.DataFrame | None) -> str:
+    """Return the runs that tested a claim, a line per verdict."""
+    if claim is None:
+        return ""
+    lines = []
+    for verdict, runs in claim[claim["verdict"] != UNTESTED].groupby("verdict", sort=False):
+        named = ", ".join(f"{row.run} {float(row.effect):.3g}" for row in runs.itertuples())
+        lines.append(f"{SIGNS[verdict]} {verdict}: {named}")
+    return "<br>".join(lines)
 
 
 def demonstrates(row: object) -> bool:
     """Return whether a verdict comes from generated pictures, and is therefore no evidence."""
     return row.data == "generated" and row.verdict != UNTESTED
-
-
-def brief(row: object) -> str:
-    """Return verdict and effect for a narrow table cell."""
-    return "" if row.verdict == UNTESTED else f"{SIGNS[row.verdict]} {row.verdict} {float(row.effect):.3g}"

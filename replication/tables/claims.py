@@ -148,13 +148,26 @@ def decided(of: tuple[str, ...], prefixes: tuple[str, ...]) -> str:
 
 
 def judged(run: str, prefixes: tuple[str, ...]) -> str:
-    """Return every claim that a run measured on real data: verdict, effect with its interval, and what would change it."""
+    """Return every claim that a run measured on real data: verdict, effect with its interval, and what would change it.
+
+    Claims without a verdict, because a premise or a measurement is missing, are folded below the others.
+    """
+    table = ledger(run)
+    measured = (table["numbers"] != "not measured here") & (table["data"] != "generated")
+    rows = table[measured & table["id"].str.startswith(prefixes)]
+    with_verdict = rows["verdict"].isin(DECIDED)
+    parts = [_judged(part) for part in (rows[with_verdict], rows[~with_verdict]) if len(part)]
+    if len(parts) < 2:
+        return parts[0]
+    summary = f"{(~with_verdict).sum()} more without a verdict: a premise or a measurement is missing"
+    return f"{parts[0]}\n\n<details>\n<summary>{summary}</summary>\n\n{parts[1]}\n\n</details>"
+
+
+def _judged(claims: pd.DataFrame) -> str:
     rows = []
-    for _, row in ledger(run).iterrows():
-        measured = row["numbers"] != "not measured here" and row["data"] != "generated"
-        if measured and row["id"].startswith(prefixes):
-            change = "" if row["verdict"] == "untested" else row["change"]
-            rows.append([row["statement"], verdict(row), f"{row['measure']}: {needed(row)}", over(row), change])
+    for _, row in claims.iterrows():
+        change = "" if row["verdict"] == "untested" else row["change"]
+        rows.append([row["statement"], verdict(row), f"{row['measure']}: {needed(row)}", over(row), change])
     return markdown(
         ["claim", "verdict, effect (95 % interval)", "the effect has to be", "over", "what would change it"], rows
     )

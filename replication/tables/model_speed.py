@@ -35,12 +35,23 @@ def times(model: str) -> str:
     return f"{machine['processor']}, {threads}, torch {machine['torch']}; {timed}.\n\n{markdown(heading, rows)}"
 
 
+def ratios(model: str) -> str:
+    """Return a row per predictors and recall target, and a column per length: speed against dense attention, visited share."""
+    lengths = _report(model)["lengths"]
+    rows = {}
+    for row in lengths:
+        for tuned in row["targets"]:
+            cells = rows.setdefault((tuned["predictors"], f"{tuned['target']}"), [])
+            cells.append(f"{_faster(row, tuned)} at {tuned['share']:.0%}")
+    heading = ["predictors", "target", *(f"n = {row['n']:,}" for row in lengths)]
+    return markdown(heading, [[*settings, *cells] for settings, cells in sorted(rows.items())])
+
+
 def recalls(model: str) -> str:
     """Return a row per length, predictors and recall target: visited share of the blocks, speed, recall and drift."""
     rows = []
     for row in _report(model)["lengths"]:
         for tuned in row["targets"]:
-            faster = row["milliseconds"]["dense"] / tuned["milliseconds"]
             rows.append(
                 [
                     f"{row['n']:,}",
@@ -48,7 +59,7 @@ def recalls(model: str) -> str:
                     f"{tuned['target']}",
                     f"{tuned['share']:.0%}",
                     f"{tuned['milliseconds']:,.0f}",
-                    f"**{faster:.2f}**" if faster > 1 else f"{faster:.2f}",
+                    _faster(row, tuned),
                     f"{tuned['recall']:.3f}",
                     f"{tuned['drift']:.1e}",
                 ]
@@ -87,6 +98,12 @@ def break_even(milliseconds: dict[str, float]) -> str:
         if time <= dense < next_time:
             return f"{share + (next_share - share) * (dense - time) / (next_time - time):.0%}"
     return "all"
+
+
+def _faster(row: dict, tuned: dict) -> str:
+    """Return how many times as fast as dense attention a tuned model is, in bold if it is faster."""
+    faster = row["milliseconds"]["dense"] / tuned["milliseconds"]
+    return f"**{faster:.2f}**" if faster > 1 else f"{faster:.2f}"
 
 
 def _share(name: str) -> float:

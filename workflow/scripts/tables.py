@@ -92,6 +92,7 @@ TABLES = {
     "retrofit-tuned": retrofit.tuned,
     "speed": speed.speed,
     **{f"speed-{model}": partial(model_speed.times, model) for model in TIMED_MODELS},
+    **{f"speed-{model}-ratios": partial(model_speed.ratios, model) for model in TIMED_MODELS},
     **{f"speed-{model}-recall": partial(model_speed.recalls, model) for model in TIMED_MODELS},
     "speed-tuning": partial(model_speed.tuning, *TIMED_MODELS),
 }
