@@ -22,6 +22,7 @@ from .learned_alpha import attend_learned
 from .operator import attend
 from .rules import MaskMod, ScoreMod
 from .threshold import NEAR_SOFTMAX
+from .tracing import is_traced, is_transformed
 
 
 def block_sparse_entmax_attention(
@@ -107,7 +108,7 @@ def block_sparse_entmax_attention(
         certify.
         If numbers are checked, and `q`, `k` or `v` has NaN or infinite entries or a length is outside 0 to n.
     NotImplementedError
-        If the tensors are neither on a CPU nor on a CUDA device.
+        If the tensors are neither on a CPU nor on a CUDA device, or belong to a transformation of ``torch.func``.
 
     Notes
     -----
@@ -137,6 +138,7 @@ def block_sparse_entmax_attention(
     >>> slopes.grad.shape
     torch.Size([2])
     """
+    _check_untransformed(q, k, v)
     q, k, v = autocast(q, k, v)
     check_tensors(q, k, v)
     _check_block_mask(block_mask, q, k)
@@ -163,7 +165,7 @@ def block_sparse_entmax_attention(
     )
     if isinstance(scale, Tensor):
         q, scale = scaled(q, scale), 1.0
-    if not torch.compiler.is_compiling() and (q.device.type == "cpu" if check is None else check):
+    if not is_traced(q) and (q.device.type == "cpu" if check is None else check):
         _check_numbers(q, k, v, lengths)
     elif lengths is not None:
         q, k, v = (_without_padding(x, lengths) for x in (q, k, v))
@@ -177,6 +179,15 @@ def block_sparse_entmax_attention(
         return output, certificate
     output, tau = run(q, k, v, block_mask, **rules)
     return (output, certificates.certify(q, k, tau, block_mask, **rules)) if certify else output
+
+
+def _check_untransformed(*tensors: Tensor) -> None:
+    """Refuse the tensors of ``torch.vmap`` and ``torch.func``, which no kernel can read."""
+    if not torch.compiler.is_compiling() and any(map(is_transformed, tensors)):
+        raise NotImplementedError(
+            "block_sparse_entmax_attention does not run under torch.vmap and torch.func; give it a batch and call "
+            "torch.autograd.grad, or use sparselib.attention with a boolean mask"
+        )
 
 
 def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> None:
@@ -202,7 +213,7 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor) -> Non
 
 def _check_learned(alpha: Tensor, q: Tensor, certifies: bool) -> None:
     """Check an alpha that is learned or differs between heads; its numbers are read, for which a GPU must finish its work."""
-    if torch.compiler.is_compiling():
+    if is_traced(q):
         raise ValueError(
             "`alpha` must be a number under torch.compile, because a tensor's numbers choose the computation; call the "
             "attention outside the compiled function"

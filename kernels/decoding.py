@@ -17,6 +17,7 @@ from .lists import by_rows, concatenated
 from .pages import STEP, check_pages, check_used, read, without_pages
 from .registration import registered
 from .threshold import SMALLEST_EXCESS, dtype_of_scores, threshold
+from .tracing import is_traced
 
 
 def block_sparse_entmax_decode(
@@ -161,7 +162,7 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor, multip
 def _check_numbers(lengths: Tensor | None, q: Tensor, k: Tensor) -> None:
     """Check lengths, and also their values on a CPU."""
     check_lengths(lengths, q)
-    skip_values = torch.compiler.is_compiling() or q.is_cuda
+    skip_values = is_traced(q) or q.is_cuda
     if lengths is not None and not skip_values and ((lengths < 0) | (lengths > k.shape[2])).any():
         raise ValueError(f"`lengths` must be from 0 to {k.shape[2]}, the length of the cache, got {lengths.tolist()}")
 

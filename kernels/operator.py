@@ -14,6 +14,7 @@ from .ruled import RuledAttention
 from .rules import MaskMod, Rules, ScoreMod, tensors_read
 from .threshold import SMALLEST_EXCESS
 from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
+from .tracing import is_traced
 from .visits import Visits
 
 #: Counts and indices of a mask's blocks, then of its full blocks; None for a missing list.
@@ -70,7 +71,7 @@ def attend(
         visits = visits_of(q, k, lists, lengths, block, causal, rules)
         return RuledAttention.apply(q, k, v, visits, alpha, float(scale), *rules.read)
     numbers = (*block, alpha, float(scale), causal, backend, precise)
-    run = _operator if torch.compiler.is_compiling() else _Attention.apply
+    run = _operator if is_traced(q) else _Attention.apply
     output, tau, _ = run(q, k, v, *lists, lengths, *numbers)
     return output, tau
 

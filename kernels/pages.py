@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from .checks import check_integers, check_same_device
+from .tracing import is_traced
 
 #: Sizes of pages and of visited blocks are multiples of this many keys, so that a step of a kernel lies within one page.
 STEP = 16
@@ -55,7 +56,7 @@ def check_used(pages: Tensor, k: Tensor, lengths: Tensor | None) -> None:
     ValueError
         If an entry is outside 0 to N - 1.
     """
-    if torch.compiler.is_compiling() or pages.is_cuda:
+    if is_traced(pages) or pages.is_cuda:
         return
     first = torch.arange(pages.shape[1]) * k.shape[2]
     used = pages if lengths is None else pages[first < lengths[:, None]]

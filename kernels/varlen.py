@@ -6,6 +6,7 @@ from torch import Tensor
 from .attention import block_sparse_entmax_attention
 from .block_mask import BlockMask
 from .checks import check_integers, check_same_device
+from .tracing import is_traced
 
 
 def block_sparse_entmax_varlen(
@@ -75,7 +76,7 @@ def block_sparse_entmax_varlen(
     lengths = cu_seqlens.diff()
     if longest is None:
         longest = int(lengths.max()) if len(lengths) else 0
-    if not (torch.compiler.is_compiling() or q.is_cuda):
+    if not (is_traced(q) or q.is_cuda):
         _check_lengths(cu_seqlens, lengths, q, longest)
     positions = _padded_positions(cu_seqlens, len(q), longest)
     padded = [_unpacked(x, positions, len(lengths), longest) for x in (q, k, v)]

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.kernels.tracing import is_traced, is_transformed
 from sparselib.masks.pattern import looked_up
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
@@ -140,7 +141,7 @@ def weights_of(scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> T
     >>> weights_of(torch.zeros(1, 3), torch.tensor([[True, True, False]]), entmax15)
     tensor([[0.5000, 0.5000, 0.0000]])
     """
-    if mask is not None and torch.compiler.is_compiling():  # one graph, without branches on the data
+    if mask is not None and (is_traced(mask) or is_transformed(mask)):  # no branches on the data
         empty = ~mask.any(-1, keepdim=True)
         return normalizer(scores.where(mask, -torch.inf).masked_fill(empty, 0.0)).masked_fill(empty, 0.0)
     # On a CPU, all() and any() are ten times faster on bytes than on booleans.
@@ -186,5 +187,7 @@ def _check_shapes(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> None:
         raise ValueError(f"`q` and `k` must share B, H and D, got {tuple(q.shape)} and {tuple(k.shape)}")
     if v.shape[:3] != k.shape[:3]:
         raise ValueError(f"`k` and `v` must share B, H and K, got {tuple(k.shape)} and {tuple(v.shape)}")
+    if not q.is_floating_point():
+        raise ValueError(f"`q` must be floating point, got {q.dtype}; convert it with q.float()")
     if mask is not None and mask.dtype != torch.bool:
         raise ValueError(f"`mask` must be boolean with True where a query may attend, got {mask.dtype}")

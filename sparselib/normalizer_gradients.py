@@ -1,4 +1,4 @@
-"""The normalisers as nodes of autograd: eager, traced into one graph, under ``torch.func``, and differentiated twice.
+"""The normalisers as nodes of autograd: eager, traced into one graph, under ``torch.func``, in forward mode, and twice.
 
 An eager call runs row-wise kernels in chunks, which branch on the data. A compiler, ``torch.export`` and tensors without data
 see one operator instead. The Jacobian of each normaliser is ``diag(w) - w w^T / sum(w)`` with a slope w that depends on its
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
 
 from sparselib.kernels.registration import registered
+from sparselib.kernels.tracing import is_traced, is_transformed
 from sparselib.normalizer_rows import (
     alpha_rows,
     alpha_rows_backward,
@@ -57,16 +57,12 @@ def normalized(scores: Tensor, kind: str, k: int = 0) -> Tensor:
     kind : str, ``entmax15``, ``sparsemax`` or ``topk``
     k : int, for ``topk``
     """
-    return _operator(scores, kind, k) if _is_traced(scores) else _RowWise.apply(scores, kind, k)
+    return _operator(scores, kind, k) if is_traced(scores) else _RowWise.apply(scores, kind, k)
 
 
 def alpha_normalized(scores: Tensor, excess: Tensor) -> Tensor:
     """Return the alpha-entmax of ``scores [..., K]`` along the last axis, for ``excess [..., 1] = alpha - 1`` of at most 1."""
-    return _alpha_operator(scores, excess) if _is_traced(scores) else _Entmax.apply(scores, excess)
-
-
-def _is_traced(scores: Tensor) -> bool:
-    return torch.compiler.is_compiling() or isinstance(scores, FakeTensor) or scores.is_meta
+    return _alpha_operator(scores, excess) if is_traced(scores) else _Entmax.apply(scores, excess)
 
 
 def _gradient(grad: Tensor, slope: Tensor) -> Tensor:
@@ -75,8 +71,8 @@ def _gradient(grad: Tensor, slope: Tensor) -> Tensor:
 
 
 def _must_be_differentiable(grad: Tensor) -> bool:
-    """Return whether a backward pass is differentiated or transformed itself, which kernels with ``out=`` do not support."""
-    return torch.is_grad_enabled() or torch._C._functorch.is_functorch_wrapped_tensor(grad)
+    """Return whether a backward pass is differentiated, transformed or batched, which kernels with ``out=`` do not support."""
+    return torch.is_grad_enabled() or is_transformed(grad)
 
 
 def _rows_first(x: Tensor, dim: int | None, size: int) -> Tensor:
@@ -94,6 +90,7 @@ class _RowWise(torch.autograd.Function):
     def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
         ctx.kind = inputs[1]
         ctx.save_for_backward(output)
+        ctx.save_for_forward(output)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None]:
@@ -102,6 +99,11 @@ class _RowWise(torch.autograd.Function):
         if _must_be_differentiable(grad):
             return _gradient(grad, kind.slope(probabilities)), None, None
         return by_chunks(kind.backward_rows, probabilities, grad), None, None
+
+    @staticmethod
+    def jvp(ctx, tangent: Tensor, *_) -> Tensor:
+        (probabilities,) = ctx.saved_tensors
+        return _gradient(tangent, _KINDS[ctx.kind].slope(probabilities))  # the Jacobian is symmetric
 
     @staticmethod
     def vmap(info, in_dims: tuple, scores: Tensor, kind: str, k: int) -> tuple[Tensor, int]:
@@ -115,10 +117,14 @@ class _Entmax(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
+        ctx.set_materialize_grads(False)  # in forward mode, an alpha without a tangent must not get zeros
         ctx.save_for_backward(output, inputs[1])
+        ctx.save_for_forward(output, inputs[1])
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor | None]:
+    def backward(ctx, grad: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        if grad is None:
+            return None, None
         probabilities, excess = ctx.saved_tensors
         if not ctx.needs_input_grad[1]:
             if _must_be_differentiable(grad):
@@ -130,6 +136,15 @@ class _Entmax(torch.autograd.Function):
             )
         grad_excess = torch.zeros(excess.shape, dtype=excess.dtype, device=excess.device)
         return by_chunks(alpha_rows_backward, probabilities, excess, grad, grad_excess), grad_excess
+
+    @staticmethod
+    def jvp(ctx, tangent: Tensor, excess_tangent: Tensor | None) -> Tensor:
+        if excess_tangent is not None:
+            raise NotImplementedError(
+                "`alpha` of entmax has no derivative in forward mode; detach it, or differentiate in reverse mode"
+            )
+        probabilities, excess = ctx.saved_tensors
+        return _gradient(tangent, _power(probabilities, 1 - excess))
 
     @staticmethod
     def vmap(info, in_dims: tuple, scores: Tensor, excess: Tensor) -> tuple[Tensor, int]:

@@ -88,7 +88,13 @@ def entmax(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
     excess = alpha - 1
     if alpha.ndim:
         last = _axis(scores, dim)
-        excess = excess.expand([1 if axis == last else size for axis, size in enumerate(scores.shape)]).movedim(dim, -1)
+        rows = [1 if axis == last else size for axis, size in enumerate(scores.shape)]
+        try:
+            excess = excess.expand(rows).movedim(dim, -1)
+        except RuntimeError as error:
+            raise ValueError(
+                f"`alpha` must broadcast to {tuple(rows)}, an alpha per row, got shape {tuple(alpha.shape)}"
+            ) from error
     above_two = bool(scores.numel() and (excess.detach() > 1).any())
     return _along(dim, lambda x: _entmax_of_tensor(x, excess, above_two), scores)
 
@@ -185,6 +191,8 @@ def alpha_of(normalizer: Normalizer) -> float:
 
 def _along(dim: int, function: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
     """Apply a function of the last axis along `dim`."""
+    if not scores.is_floating_point():
+        raise ValueError(f"`scores` must be floating point, got {scores.dtype}; convert them with scores.float()")
     axis = _axis(scores, dim)
     if scores.ndim == 0:
         return function(scores[None])[0]

@@ -95,5 +95,6 @@ def test_few_modules_import_the_kernels():
         },
         "sparselib.kernels.checks": {"sparselib/predictors/inputs.py"},
         "sparselib.kernels.registration": {"sparselib/normalizer_gradients.py"},
+        "sparselib.kernels.tracing": {"sparselib/dense_attention.py", "sparselib/normalizer_gradients.py"},
         "sparselib.kernels.threshold": {"sparselib/normalizer_rows.py"},
     }

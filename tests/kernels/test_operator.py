@@ -4,8 +4,14 @@ import shutil
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.kernels import (
+    BlockMask,
+    block_sparse_entmax_attention,
+    block_sparse_entmax_decode,
+    block_sparse_entmax_varlen,
+)
 from sparselib.kernels.operator import _operator
 
 #: Inductor compiles C++ for the CPU.
@@ -79,6 +85,49 @@ def test_second_derivatives_are_rejected():
     (dq,) = torch.autograd.grad(block_sparse_entmax_attention(*inputs).square().sum(), inputs[:1], create_graph=True)
     with pytest.raises(NotImplementedError, match="second derivatives"):
         dq.sum().backward()
+
+
+@pytest.mark.parametrize("mask", [None, random_mask()])
+def test_fake_tensors_have_shapes_and_gradients(mask):
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        inputs = [torch.empty(1, 2, 40, 16, requires_grad=True) for _ in range(3)]
+        output = block_sparse_entmax_attention(*inputs, mask, lengths=torch.tensor([35]))
+        gradients = torch.autograd.grad(output.sum(), inputs)
+        newest = block_sparse_entmax_decode(*(x.detach() for x in inputs), lengths=torch.tensor([35]))
+        packed = block_sparse_entmax_varlen(*(x[0].mT for x in inputs), torch.tensor([0, 2, 16]), longest=14)
+    assert {x.shape for x in (output, newest, *gradients)} == {(1, 2, 40, 16)}
+    assert packed.shape == (2, 16, 40)
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f, q: torch.vmap(f)(q[None]),
+        lambda f, q: torch.func.grad(lambda q: f(q).sum())(q),
+        lambda f, q: torch.func.jvp(f, (q,), (q,)),
+        lambda f, q: torch.func.jacrev(f)(q),
+    ],
+    ids=["vmap", "grad", "jvp", "jacrev"],
+)
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_transformations_are_rejected(transformed, position):
+    inputs = [x.detach() for x in random_inputs()]
+
+    def attend(x):
+        return block_sparse_entmax_attention(*inputs[:position], x, *inputs[position + 1 :])
+
+    with pytest.raises(NotImplementedError, match=r"does not run under torch\.vmap and torch\.func; give it a batch"):
+        transformed(attend, inputs[position])
+
+
+def test_gradients_in_batches_are_equal():
+    q, k, v = (x.detach().double() for x in random_inputs(20))
+
+    def summed(q):
+        return block_sparse_entmax_attention(q, k, v, random_mask(20)).sum((2, 3))
+
+    one_by_one, batched = (torch.autograd.functional.jacobian(summed, q, vectorize=x) for x in (False, True))
+    torch.testing.assert_close(batched, one_by_one)
 
 
 def test_unknown_backends_are_rejected():

@@ -112,6 +112,25 @@ def test_second_derivatives(normalizer):
 
 
 @each
+def test_forward_mode_has_the_derivatives_of_reverse_mode(normalizer):
+    def loss(x):
+        return normalizer(x).square().sum()
+
+    x = scores(2, 6, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(normalizer, x, check_forward_ad=True, check_batched_forward_grad=True)
+    assert torch.autograd.gradgradcheck(normalizer, x, check_fwd_over_rev=True)
+    forward_over_reverse = torch.func.hessian(loss)(x[0].detach())
+    torch.testing.assert_close(forward_over_reverse, torch.autograd.functional.hessian(loss, x[0].detach()))
+
+
+@each
+def test_gradients_come_in_batches_too(normalizer):
+    x = scores(2, 6, dtype=torch.float64)
+    each_row, batched = (torch.autograd.functional.jacobian(normalizer, x, vectorize=v) for v in (False, True))
+    torch.testing.assert_close(batched, each_row)
+
+
+@each
 def test_second_derivatives_of_masked_scores_are_finite(normalizer):
     x = scores(3, 8, dtype=torch.float64).index_fill(1, torch.tensor([1, 5]), -torch.inf).requires_grad_()
     (gradient,) = torch.autograd.grad(normalizer(x).square().sum(), x, create_graph=True)
@@ -126,6 +145,14 @@ def test_a_learned_alpha_has_no_second_derivatives():
         torch.autograd.grad(entmax(x, alpha).square().sum(), alpha, create_graph=True)
 
 
+def test_a_learned_alpha_has_no_derivative_in_forward_mode():
+    x, alpha = scores(2, 6), torch.tensor(1.3)
+    with pytest.raises(NotImplementedError, match="`alpha` of entmax has no derivative in forward mode; detach it"):
+        torch.func.jvp(lambda alpha: entmax(x, alpha), (alpha,), (torch.ones(()),))
+    _, tangent = torch.func.jvp(lambda x: entmax(x, alpha), (x,), (torch.ones_like(x),))
+    torch.testing.assert_close(tangent, torch.zeros_like(x), rtol=0, atol=1e-6)  # a shift changes nothing
+
+
 @each
 def test_masked_attention_is_one_graph(normalizer):
     torch.compiler.reset()
@@ -134,3 +161,38 @@ def test_masked_attention_is_one_graph(normalizer):
     mask[0, :, 2] = False  # an empty row
     compiled = torch.compile(partial(attention, normalizer=normalizer), backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(q, k, v, mask)[0], attention(q, k, v, mask, normalizer=normalizer)[0])
+
+
+@each
+def test_masked_attention_needs_no_data(normalizer):
+    def shapes():
+        q, mask = torch.empty(2, 2, 6, 4), torch.ones(2, 1, 6, 6, dtype=torch.bool)
+        return [x.shape for x in attention(q, q, q, mask, normalizer=normalizer)]
+
+    with FakeTensorMode():
+        fake = shapes()
+    with torch.device("meta"):
+        meta = shapes()
+    assert fake == meta == [(2, 2, 6, 4), (2, 2, 6, 6)]
+
+
+@each
+def test_vmap_may_map_a_mask(normalizer):
+    q, masks = scores(3, 1, 2, 6, 4), scores(3, 1, 1, 6, 6) > -1
+    masks[0, ..., 2, :] = False  # an empty row
+
+    def attend(q, mask):
+        return attention(q, q, q, mask, normalizer=normalizer)[0]
+
+    expected = torch.stack([attend(*pair) for pair in zip(q, masks, strict=True)])
+    torch.testing.assert_close(torch.vmap(attend)(q, masks), expected)
+
+
+def test_forward_mode_of_attention_is_reverse_mode():
+    q, tangent = scores(2, 1, 2, 6, 4, dtype=torch.float64).unbind(0)
+
+    def attend(q):
+        return attention(q, q, q)[0]
+
+    _, forward = torch.func.jvp(attend, (q,), (tangent,))
+    torch.testing.assert_close(forward, torch.autograd.functional.jvp(attend, q, tangent)[1])

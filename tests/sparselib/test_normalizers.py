@@ -275,6 +275,11 @@ def test_alphas_of_two_and_above_are_solved_too():
         (lambda z: entmax(z, torch.tensor([[1.5], [0.99]])), "alpha"),
         (lambda z: entmax(z, torch.tensor([[1.5], [torch.nan]])), "alpha"),
         (lambda z: topk_softmax(z, 0), "k"),
+        (lambda z: entmax(z, torch.full((4,), 1.2)), "alpha"),
+        (lambda z: entmax(z, torch.full((1, 1, 1), 1.2)), "alpha"),
+        *((lambda z, f=f: f(z.long()), "scores") for f in (entmax15, sparsemax)),
+        (lambda z: entmax(z.bool(), 1.2), "scores"),
+        (lambda z: topk_softmax(z.long(), 2), "scores"),
     ],
 )
 def test_errors_name_the_argument(call, named):
