@@ -12,6 +12,13 @@ def at_least(name: str, value: float, minimum: float) -> None:
         raise ValueError(f"`{name}` must be at least {minimum}, got {value}")
 
 
+def integer_at_least(name: str, value: int, minimum: int) -> None:
+    """Raise ``ValueError``, naming the argument, unless it is an integer of at least `minimum`; NumPy's integers count."""
+    if not hasattr(value, "__index__"):
+        raise ValueError(f"`{name}` must be an integer, got {value!r}")
+    at_least(name, value, minimum)
+
+
 def one_of(name: str, value: str, allowed: Collection[str]) -> None:
     if value not in allowed:
         raise ValueError(f"`{name}` must be one of {', '.join(allowed)}; got {value!r}")

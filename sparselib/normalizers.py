@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sparselib.checks import at_least
+from sparselib.checks import at_least, integer_at_least
 from sparselib.normalizer_gradients import alpha_normalized, normalized
 
 __all__ = ["Entmax", "alpha_of", "entmax", "entmax15", "sparsemax", "topk_softmax"]
@@ -127,7 +127,7 @@ def topk_softmax(scores: Tensor, k: int, dim: int = -1) -> Tensor:
     >>> topk_softmax(torch.tensor([1.0, 0.5, -2.0]), 2)
     tensor([0.6225, 0.3775, 0.0000])
     """
-    at_least("k", k, 1)
+    integer_at_least("k", k, 1)
 
     def along_last(x: Tensor) -> Tensor:
         if k >= x.shape[-1]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from sparselib.blocks.chunks import TOKENS, Chunks
-from sparselib.checks import one_of
+from sparselib.checks import integer_at_least, one_of
 from sparselib.dense_attention import gold_graph
 from sparselib.masks import visible_pairs
 
@@ -148,6 +148,8 @@ def fit_projection(
     torch.Size([2, 4, 16, 4])
     """
     one_of("loss", loss, LOSSES)
+    for name, value in (("dimension", dimension), ("epochs", epochs)):
+        integer_at_least(name, value, 1)
     if epochs > 1 and iter(batches) is batches:
         raise ValueError(f"`batches` must be readable {epochs} times, got an iterator; pass a list or a DataLoader")
     generator = torch.Generator().manual_seed(seed)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn.functional import pad
 
-from sparselib.checks import Lengths, at_least, one_of
+from sparselib.checks import Lengths, integer_at_least, one_of
 from sparselib.masks.visible import real_positions
 
 POOLINGS = ("concatenate", "mean")
@@ -32,7 +32,7 @@ class Chunks:
     pooling: str = "concatenate"
 
     def __post_init__(self) -> None:
-        at_least("size", self.size, 1)
+        integer_at_least("size", self.size, 1)
         one_of("pooling", self.pooling, POOLINGS)
 
     def count(self, tokens: int | Tensor) -> int | Tensor:

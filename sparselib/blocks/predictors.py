@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from sparselib.blocks.fixed import block_limits
-from sparselib.checks import Lengths, at_least, one_of
+from sparselib.checks import Lengths, integer_at_least, one_of
 from sparselib.predictors.inputs import Tokens, check_centroids, checked_inputs, matching_centroids
 
 METRICS = ("sq_euclidean", "dot")
@@ -37,7 +37,7 @@ class NearestBlocks:
     metric: str = "sq_euclidean"
 
     def __post_init__(self) -> None:
-        at_least("count", self.count, 1)
+        integer_at_least("count", self.count, 1)
         one_of("metric", self.metric, METRICS)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
@@ -80,7 +80,7 @@ class ClusteredBlocks:
 
     def __post_init__(self) -> None:
         check_centroids(self.centroids)
-        at_least("count", self.count, 1)
+        integer_at_least("count", self.count, 1)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """Return key blocks, int64 ``[B, H, N, min(count, N)]``; see :meth:`NearestBlocks.predict`."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sparselib import masks
-from sparselib.checks import Lengths, at_least, one_of
+from sparselib.checks import Lengths, integer_at_least, one_of
 from sparselib.masks.sampled import position_hash
 from sparselib.predictors.rows import Rows, RowWise
 from sparselib.predictors.topk import TopK, best_keys
@@ -55,7 +55,7 @@ class Budgeted(RowWise):
     k: int
 
     def __post_init__(self) -> None:
-        at_least("k", self.k, 1)
+        integer_at_least("k", self.k, 1)
 
 
 class Patterned(Budgeted):
@@ -171,7 +171,7 @@ def form(name: str, k: int, seed: int = 0) -> RowWise:
     tensor([ True,  True,  True, False])
     """
     one_of("name", name, FORMS)
-    at_least("k", k, 1)
+    integer_at_least("k", k, 1)
     return FORMS[name](k, seed)
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from sparselib.checks import at_least
+from sparselib.checks import integer_at_least
 from sparselib.control import BlockGraph
 from sparselib.huggingface.heads import BLOCKS, Setting
 from sparselib.huggingface.layers import Layer
@@ -20,7 +20,7 @@ def visited_blocks(layers: Sequence[Layer], size: int) -> BlockGraph:
 
     Raise ``ValueError`` for heads predicted by distances or as blocks of another size, and for a size below 1.
     """
-    at_least("size", size, 1)
+    integer_at_least("size", size, 1)
     for number, layer in enumerate(layers):
         if any(setting.family == "distance" for setting in layer.chosen):
             raise ValueError(

@@ -1,6 +1,6 @@
 """Tune every head of a model to a recall target: learn and choose on one half of the text, calibrate on the other."""
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from sparselib.blocks.chunks import TOKENS, Chunks
-from sparselib.checks import at_least, one_of
+from sparselib.checks import integer_at_least, one_of
 from sparselib.control import AttentionControl
 from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
 from sparselib.huggingface.drift import drift_of
@@ -110,13 +110,21 @@ def sparsify(
     for name, value in (("recall", recall), ("confidence", confidence)):
         if not 0 < value < 1:
             raise ValueError(f"`{name}` must be between 0 and 1, got {value}")
+    if isinstance(predictors, str):
+        raise ValueError(f"`predictors` must be a tuple of names, got {predictors!r}; pass ({predictors!r},)")
     if not predictors:
         raise ValueError(f"`predictors` must name at least one of {', '.join((*PAIRS, BLOCKS))}; got none")
     for family in predictors:
         one_of("predictors", family, (*PAIRS, BLOCKS))
     if BLOCKS in predictors and len(set(predictors)) > 1:
         raise ValueError(f"`predictors` must be blocks alone, or only pairs ({', '.join(PAIRS)}); got {predictors}")
-    at_least("block", block, 1)
+    for name, number, least in (("block", block, 1), ("dimension", dimension, 1), ("window", window, 0)):
+        integer_at_least(name, number, least)
+    # NumPy's numbers could not be saved as JSON.
+    block, dimension, window, seed = map(int, (block, dimension, window, seed))
+    recall, confidence, alpha = map(float, (recall, confidence, alpha))
+    if isinstance(batches, str | Mapping):
+        raise ValueError(f"`batches` must be an iterable of batches, got {type(batches).__name__}; pass a list of them")
     batches = list(batches)
     first, second = split(batches, groups, seed, 1 - recall, confidence)
     with restored_on_error(model), preserving_state(model):

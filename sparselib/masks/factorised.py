@@ -7,7 +7,7 @@ from operator import or_
 
 from torch import Tensor
 
-from sparselib.checks import at_least, one_of
+from sparselib.checks import integer_at_least, one_of
 from sparselib.masks.local import block, causal
 from sparselib.masks.pattern import Pattern, intersection, union
 
@@ -39,7 +39,7 @@ def strided_parts(stride: int) -> tuple[Pattern, Pattern]:
     >>> [masks.to_dense(part, 1, 1, 6)[0, 0, 5].int().tolist() for part in masks.strided_parts(2)]
     [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
     """
-    at_least("stride", stride, 1)
+    integer_at_least("stride", stride, 1)
 
     def recent(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return q_idx - kv_idx <= stride
@@ -82,8 +82,9 @@ def fixed_parts(stride: int, summary: int) -> tuple[Pattern, Pattern]:
     >>> [masks.to_dense(part, 1, 1, 6)[0, 0, 4].int().tolist() for part in masks.fixed_parts(3, 1)]
     [[0, 0, 0, 1, 1, 0], [0, 0, 1, 0, 0, 0]]
     """
-    at_least("stride", stride, 1)
-    if not 1 <= summary <= stride:
+    integer_at_least("stride", stride, 1)
+    integer_at_least("summary", summary, 1)
+    if summary > stride:
         raise ValueError(f"`summary` must be in 1..{stride}, the stride, got {summary}")
 
     def summary_columns(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
@@ -109,8 +110,8 @@ def combined(parts: Sequence[Pattern], how: str, layer: int = 0) -> Pattern:
     [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
     """
     one_of("how", how, HEAD_COMBINATIONS)
-    at_least("len(parts)", len(parts), 1)
-    at_least("layer", layer, 0)
+    integer_at_least("len(parts)", len(parts), 1)
+    integer_at_least("layer", layer, 0)
     return HEAD_COMBINATIONS[how](parts, layer)
 
 

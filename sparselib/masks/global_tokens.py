@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from sparselib.checks import SentenceLengths, at_least, checked_lengths, one_of
+from sparselib.checks import SentenceLengths, checked_lengths, integer_at_least, one_of
 from sparselib.masks.pattern import Pattern, union
 
 
@@ -21,7 +21,7 @@ def global_tokens(positions: Sequence[int]) -> Pattern:
     [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
     """
     for position in positions:
-        at_least("positions", position, 0)
+        integer_at_least("positions", position, 0)
     return union(*(_cross(position) for position in positions))
 
 

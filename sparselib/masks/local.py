@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from sparselib.checks import at_least
+from sparselib.checks import integer_at_least
 from sparselib.masks.pattern import Pattern
 
 
@@ -35,7 +35,7 @@ def sliding_window(width: int) -> Pattern:
     >>> masks.to_dense(masks.sliding_window(4), 1, 1, 6)[0, 0, 2].int()
     tensor([0, 1, 1, 1, 1, 0], dtype=torch.int32)
     """
-    at_least("width", width, 0)
+    integer_at_least("width", width, 0)
     return _window(width, dilation=1)
 
 
@@ -52,8 +52,8 @@ def dilated(width: int, dilation: int) -> Pattern:
     >>> masks.to_dense(masks.dilated(3, 2), 1, 1, 6)[0, 0, 2].int()
     tensor([1, 0, 1, 0, 1, 0], dtype=torch.int32)
     """
-    at_least("width", width, 0)
-    at_least("dilation", dilation, 1)
+    integer_at_least("width", width, 0)
+    integer_at_least("dilation", dilation, 1)
     return _window(width, dilation)
 
 
@@ -80,7 +80,7 @@ def block(size: int) -> Pattern:
     >>> masks.to_dense(masks.block(2), 1, 1, 6)[0, 0, 2].int()
     tensor([0, 0, 1, 1, 0, 0], dtype=torch.int32)
     """
-    at_least("size", size, 1)
+    integer_at_least("size", size, 1)
 
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         return q_idx // size == kv_idx // size

@@ -7,7 +7,7 @@ from operator import and_, or_
 import torch
 from torch import Tensor
 
-from sparselib.checks import at_least
+from sparselib.checks import integer_at_least
 
 Pattern = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """``(b, h, q_idx, kv_idx) -> Bool``, elementwise on integer tensors that broadcast; True = may attend."""
@@ -99,7 +99,7 @@ def to_dense(
     keys = queries if keys is None else keys
     shape = (batch, heads, queries, keys)
     for name, size in zip(("batch", "heads", "queries", "keys"), shape, strict=True):
-        at_least(name, size, 1)
+        integer_at_least(name, size, 1)
     b, h, q_idx, kv_idx = (
         torch.arange(size, device=device).view([-1 if axis == own else 1 for axis in range(4)])
         for own, size in enumerate(shape)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from sparselib.checks import SentenceLengths, at_least, checked_lengths, one_of
+from sparselib.checks import SentenceLengths, checked_lengths, integer_at_least, one_of
 from sparselib.masks.global_tokens import sequence_globals
 from sparselib.masks.local import sliding_window
 from sparselib.masks.pattern import Pattern, to_dense, union
@@ -55,7 +55,7 @@ def longformer(globals_: int, lengths: SentenceLengths, generator: Generator) ->
     """
     # Positions are ranked by a hash, so a growing sentence keeps its global tokens except those that a new one displaces. The
     # reference code draws Uniform{2, ..., G - 1} positions, with replacement and also in padding.
-    at_least("globals_", globals_, 0)
+    integer_at_least("globals_", globals_, 0)
     lengths = checked_lengths(lengths)
     sentence, position = torch.arange(len(lengths))[:, None], torch.arange(_longest(lengths))
     seed = int(torch.randint(2**62, (), generator=generator))
@@ -93,7 +93,7 @@ def bigbird(
     >>> masks.to_dense(masks.bigbird(1, [7], 1, torch.Generator().manual_seed(0)), 1, 1, 7).sum(-1)
     tensor([[[7, 5, 6, 6, 6, 5, 7]]])
     """
-    at_least("random_keys", random_keys, 0)
+    integer_at_least("random_keys", random_keys, 0)
     one_of("random_scope", random_scope, RANDOM_SCOPES)
     lengths = checked_lengths(lengths)
     drawn = _sampled(RANDOM_SCOPES[random_scope], random_keys, lengths, heads, generator)
@@ -117,7 +117,7 @@ def random_keys(count: int, lengths: SentenceLengths, heads: int, generator: Gen
     >>> masks.to_dense(masks.random_keys(2, [3], 1, torch.Generator().manual_seed(0)), 1, 1, 3).sum(-1)
     tensor([[[2, 2, 2]]])
     """
-    at_least("count", count, 0)
+    integer_at_least("count", count, 0)
     return _sampled(_anywhere, count, checked_lengths(lengths), heads, generator)
 
 
@@ -168,7 +168,7 @@ RANDOM_SCOPES: dict[str, Plan] = {"uniform": _uniform, "official_plan": _officia
 
 
 def _sampled(plan: Plan, count: int, lengths: Tensor, heads: int, generator: Generator) -> Pattern:
-    at_least("heads", heads, 1)
+    integer_at_least("heads", heads, 1)
     longest = _longest(lengths)
     drawn = torch.zeros(len(lengths), heads, longest, longest, dtype=torch.bool)
     for length in lengths[lengths > 0].unique().tolist():

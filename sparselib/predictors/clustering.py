@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from sparselib.checks import Lengths, one_of
+from sparselib.checks import Lengths, integer_at_least, one_of
 from sparselib.predictors.buckets import Bucketed, membership
 from sparselib.predictors.inputs import Tokens, check_centroids, check_points, checked_inputs, matching_centroids
 from sparselib.predictors.protocol import Needs
@@ -45,7 +45,8 @@ class Clustering(Bucketed):
     def __post_init__(self) -> None:
         check_centroids(self.centroids)
         one_of("match", self.match, ("intersection", "rank_aligned"))
-        if not 1 <= self.top_k <= self.centroids.shape[1]:
+        integer_at_least("top_k", self.top_k, 1)
+        if self.top_k > self.centroids.shape[1]:
             clusters = self.centroids.shape[1]
             raise ValueError(f"`top_k` must be in 1..{clusters}, the number of clusters, got {self.top_k}")
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from sparselib.checks import Lengths, at_least
+from sparselib.checks import Lengths, integer_at_least
 from sparselib.predictors.buckets import Bucketed, membership
 from sparselib.predictors.inputs import checked_inputs
 from sparselib.predictors.protocol import Needs
@@ -43,9 +43,10 @@ class Hashing(Bucketed):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        at_least("rounds", self.rounds, 1)
-        if self.buckets < 2 or self.buckets % 2:
-            raise ValueError(f"`buckets` must be even and at least 2, got {self.buckets}")
+        integer_at_least("rounds", self.rounds, 1)
+        integer_at_least("buckets", self.buckets, 2)
+        if self.buckets % 2:
+            raise ValueError(f"`buckets` must be even, since buckets come in pairs, got {self.buckets}")
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         if q.shape != k.shape:

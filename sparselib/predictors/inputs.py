@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sparselib.checks import Lengths, at_least
+from sparselib.checks import Lengths, integer_at_least
 from sparselib.kernels.checks import first_not_finite
 from sparselib.masks.visible import real_positions
 
@@ -57,7 +57,7 @@ def check_centroids(centroids: Tensor) -> None:
 
 
 def check_points(points: Tensor, clusters: int) -> None:
-    at_least("clusters", clusters, 1)
+    integer_at_least("clusters", clusters, 1)
     if points.shape[-2] < clusters:
         raise ValueError(
             f"`points` must hold at least one point for each of {clusters} clusters, got {points.shape[-2]}"

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sparselib import masks
-from sparselib.checks import Lengths, at_least, one_of
+from sparselib.checks import Lengths, integer_at_least, one_of
 from sparselib.masks.visible import visible_pairs
 from sparselib.predictors.inputs import checked_inputs
 from sparselib.predictors.protocol import Needs
@@ -85,7 +85,7 @@ class Longformer(Positional):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        at_least("global_count", self.global_count, 0)
+        integer_at_least("global_count", self.global_count, 0)
 
     def pattern(self, lengths: Tensor, heads: int) -> masks.Pattern:
         return masks.longformer(self.global_count, lengths, torch.Generator().manual_seed(self.seed))
@@ -114,7 +114,7 @@ class BigBird(Positional):
     random_scope: str = "uniform"
 
     def __post_init__(self) -> None:
-        at_least("random_keys", self.random_keys, 0)
+        integer_at_least("random_keys", self.random_keys, 0)
         one_of("random_scope", self.random_scope, masks.RANDOM_SCOPES)
 
     def pattern(self, lengths: Tensor, heads: int) -> masks.Pattern:

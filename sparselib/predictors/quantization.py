@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from sparselib.checks import Lengths, at_least
+from sparselib.checks import Lengths, integer_at_least
 from sparselib.predictors.buckets import Bucketed, membership
 from sparselib.predictors.inputs import Tokens, checked_inputs
 from sparselib.predictors.protocol import Needs
@@ -35,7 +35,7 @@ class Quantization(Bucketed):
     bins: int
 
     def __post_init__(self) -> None:
-        at_least("bins", self.bins, 1)
+        integer_at_least("bins", self.bins, 1)
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         queries, keys = checked_inputs(q, k, lengths)

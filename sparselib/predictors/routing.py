@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
-from sparselib.checks import Lengths, at_least, one_of
+from sparselib.checks import Lengths, integer_at_least, one_of
 from sparselib.predictors.buckets import Bucketed
 from sparselib.predictors.inputs import Tokens, check_centroids, check_points, checked_inputs, matching_centroids
 from sparselib.predictors.protocol import Needs
@@ -44,7 +44,7 @@ class Routing(Bucketed):
         check_centroids(self.centroids)
         one_of("membership", self.membership, ("all", "one"))
         if self.width is not None:
-            at_least("width", self.width, 1)
+            integer_at_least("width", self.width, 1)
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         queries, keys = checked_inputs(q, k, lengths)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from sparselib.checks import at_least
+from sparselib.checks import integer_at_least
 from sparselib.predictors.rows import Rows, RowWise
 
 
@@ -29,7 +29,7 @@ class TopK(RowWise):
     cross: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        at_least("k", self.k, 1)
+        integer_at_least("k", self.k, 1)
 
     def pairs(self, rows: Rows) -> Tensor:
         return best_keys(rows, rows.visible, self.k)

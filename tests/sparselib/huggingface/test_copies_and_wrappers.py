@@ -158,7 +158,8 @@ def test_replicas_of_data_parallel_are_refused_inside_a_block():
 
 BATCHES = {
     "tensors": ([torch.arange(8)[None]] * 2, r"`batches\[0\]` must be a mapping .*, got Tensor; pass \{\"input_ids\""),
-    "one mapping": (text(1)[0], r"`batches\[0\]` must be a mapping .*, got str"),
+    "one mapping": (text(1)[0], "`batches` must be an iterable of batches, got dict; pass a list of them"),
+    "text": ("text", "`batches` must be an iterable of batches, got str; pass a list of them"),
     "lists": ([{"input_ids": [[1, 2]]}] * 2, r"`batches\[0\]\['input_ids'\]` must be a Tensor, got list"),
     "empty": ([text(1)[0], {}], r"`batches\[1\]` must be a mapping .*, got an empty one"),
 }

@@ -4,6 +4,7 @@ import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
@@ -213,6 +214,10 @@ BAD = {
     "gold": ({"gold": "most"}, "`gold` must be"),
     "predictors": ({"predictors": ("guess",)}, "`predictors` must be one of distance, kmeans, window"),
     "no predictors": ({"predictors": ()}, "`predictors` must name at least one"),
+    "predictors a string": ({"predictors": "kmeans"}, r"`predictors` must be a tuple of names, got 'kmeans'; pass"),
+    "block": ({"block": 8.0}, "`block` must be an integer, got 8.0"),
+    "dimension": ({"dimension": 2.5}, "`dimension` must be an integer, got 2.5"),
+    "window": ({"window": -1}, "`window` must be at least 0, got -1"),
     "too few sequences": ({"confidence": 0.999}, "`batches` must leave at least .* sequences to calibrate with"),
 }
 
@@ -258,6 +263,15 @@ def test_batches_may_be_read_once():
 def test_no_batches_are_refused():
     with pytest.raises(ValueError, match="`batches` must leave at least"):
         sparsify(made("bert"), [])
+
+
+def test_numbers_of_numpy_can_be_saved(tmp_path):
+    model = made("bert")
+    counts = {name: np.int64(value) for name, value in (("block", 4), ("dimension", 3), ("window", 1), ("seed", 2))}
+    shares = {name: np.float32(0.5) for name in ("recall", "confidence")}
+    result = sparsify(model, text(12), **counts, **shares, predictors=("blocks",))
+    result.save(tmp_path)
+    assert Sparsified.load(model, tmp_path).report == result.report
 
 
 def test_a_second_control_takes_over():
