@@ -108,6 +108,18 @@ def test_a_profile_that_never_ran_has_a_lower_bound_from_the_default_one(handler
     ]
 
 
+def test_a_rule_without_a_duration_takes_as_long_as_one_that_differs_in_its_number(handler, clock, capsys):
+    rules = {"train_3": 1, "train_10": 1, "train_11": 1, "short": 1}
+    say(handler, LogEvent.RUN_INFO, stats=rules | {"total": 4})
+    job(handler, 1, "train_3")
+    clock.seconds += 600
+    say(handler, LogEvent.JOB_FINISHED, job_id=1)
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+        "4 steps, at least about a minute left",
+        "1/4 600.0 s train_3 about 21 min left",
+    ]
+
+
 def test_an_interrupt_is_no_failure_and_says_how_to_go_on(handler, tmp_path, capsys):
     (tmp_path / "a.log").write_text("50%|\r60%|\n")
     job(handler, 1, "long", "Train the model")

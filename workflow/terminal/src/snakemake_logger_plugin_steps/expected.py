@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -45,11 +46,12 @@ class Expected:
         self.begun, self.waiting, self.start = Counter(counts), Counter(counts), time.monotonic()
 
     def ended(self, rule: str, seconds: float) -> None:
-        """Record the duration of a finished job; it is also the estimate for the rule's other jobs if the rule is new."""
+        """Record the duration of a finished job; it is also the estimate for new rules of the same kind."""
         self.waiting[rule] -= 1
-        if rule not in self.seconds or rule in self.guessed:
-            self.seconds[rule] = seconds
-            self.guessed.discard(rule)
+        for other in {rule, *self.begun}:
+            if _kind(other) == _kind(rule) and (other not in self.seconds or other in self.guessed):
+                self.seconds[other] = seconds
+                self.guessed.discard(other)
         self.took.setdefault(rule, []).append(seconds)
 
     def left(self) -> str:
@@ -86,6 +88,11 @@ class Expected:
 
     def _total(self, counts: dict[str, int]) -> float:
         return sum(self.seconds.get(rule, 0.0) * count for rule, count in counts.items())
+
+
+def _kind(rule: str) -> str:
+    """Return a rule's name without its number: models of attention forms have a rule each."""
+    return re.sub(r"_\d+$", "", rule)
 
 
 def _read(path: Path) -> dict[str, float]:
