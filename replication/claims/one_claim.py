@@ -1,10 +1,12 @@
 """One claim in full: its rule with the source of each part, its verdict in every run, and all numbers behind it."""
 
+from collections import Counter
+
 import pandas as pd
 
 from replication.claims.finding import UNTESTED
-from replication.claims.overview import SIGNS, effect, needed, over, unmet
-from replication.claims.runs import known
+from replication.claims.overview import SIGNS, demonstrates, effect, needed, over, unmet
+from replication.claims.runs import PAPERS, known
 
 
 def one_claim(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], number: int) -> str:
@@ -38,15 +40,18 @@ def one_claim(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], number: int) 
     rule = {
         "the effect": f"{stated['effect']}, {needed(stated)}",
         "threshold from": stated["threshold_source"],
-        "band": " ".join(filter(None, [stated["band"], f"({stated['band_reason']})" if stated["band_reason"] else ""])),
+        "band": f"{stated['band']} ({stated['band_reason']})" if stated["band"] else "",
         "premise": stated["premise"],
     }
+    counts = Counter(row.verdict for row in tested if row.run != PAPERS and not demonstrates(row))
+    together = ", ".join(f"{verdict} in {count}" for verdict, count in counts.items())
     verdicts = pd.DataFrame([_cells(row) for row in tested]).to_markdown(index=False, disable_numparse=True)
     return "\n\n".join(
         [
             f"**{number}. {stated['statement']}** ({stated['paper']}{section}; `{stated['id']}`)",
             "\n".join(f"- {name}: {text}" for name, text in rule.items() if text),
-            verdicts if tested else "No run tested it.",
+            f"Runs on real data: {together or 'none tested it'}.",
+            verdicts,
             *(_numbers(row) for row in tested),
         ]
     )
@@ -55,7 +60,7 @@ def one_claim(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], number: int) 
 def _cells(row: object) -> dict[str, str]:
     return {
         "run": row.run,
-        "verdict": f"{SIGNS[row.verdict]} {row.verdict}",
+        "verdict": f"{SIGNS[row.verdict]} {row.verdict}" + (" (demonstration)" if demonstrates(row) else ""),
         "effect (95 %)": effect(row),
         "over": over(row),
         "premise not met": "; ".join(unmet(row.premise)),

@@ -55,7 +55,14 @@ def test_every_comparison_of_a_run_is_listed(runs):
 
 def test_a_claim_that_no_run_tested_has_its_rule(runs):
     text = one_claim(ALL_CLAIMS, {"silent": runs["silent"]}, NUMBER)
-    assert text.endswith("No run tested it.")
+    assert "Runs on real data: none tested it." in text
+
+
+def test_verdicts_are_counted_and_generated_pictures_are_a_demonstration(runs):
+    generated = {"drawn": run("holds", 0.5, data="generated"), "second": run("holds", 0.6)}
+    text = one_claim(ALL_CLAIMS, runs | generated, NUMBER)
+    assert "Runs on real data: holds in 2, not comparable in 1." in text
+    assert cells(text, "drawn")[1] == "✓ holds (demonstration)"
 
 
 @pytest.mark.parametrize("number", [0, -1, len(ALL_CLAIMS) + 1])
