@@ -50,21 +50,16 @@ def tested_fully() -> str:
 
 
 def darby() -> str:
-    """Return each model's BLEU on Darby's verses, and the word alignment of its top layer's cross-attention."""
+    """Return each form's BLEU on Darby's verses and the word alignment of its top layer's cross-attention, over seeds."""
     layers = read_cross_attention(DARBY)
-    top = layers[layers["layer"] == layers["layer"].max()].set_index(["form", "seed"])
+    top = layers[layers["layer"] == layers["layer"].max()]
     rows = []
-    for (form, seed), tested in read_forms(DARBY).groupby(["form", "seed"], sort=False):
-        bleu = tested.set_index("tested_with")["bleu"]
-        attention = top.loc[(form, seed)]
-        shown = [
-            bleu[form],
-            bleu["Full"],
-            100 * attention["aligned_words"],
-            100 * attention["aligned_mass"],
-            100 * attention["on_the_end"],
-        ]
-        rows.append([f"{form}, seed {seed}", *(f"{value:.1f}" for value in shown)])
+    for form, tested in read_forms(DARBY).groupby("form", sort=False):
+        bleu = {name: part["bleu"] for name, part in tested.groupby("tested_with")}
+        attention = 100 * top.loc[top["form"] == form, ["aligned_words", "aligned_mass", "on_the_end"]]
+        columns = [bleu[form], bleu["Full"], *(attention[name] for name in attention)]
+        seeds = tested["seed"].nunique()
+        rows.append([f"{form}, {seeds} models", *(_cell(values.mean(), values.std(), math.nan) for values in columns)])
     heads = ["BLEU", "BLEU attending fully", "words aligned, %", "weight at counterparts, %", "weight on the end, %"]
     return markdown(["trained with", *heads], rows)
 

@@ -194,7 +194,7 @@ class AttentionControl:
         description = self._described(layer, visible)
         alpha = alpha_of(self.normalizer_of(layer)) if mode.alpha is None else mode.alpha
         is_cross = layer in self.cross_layers
-        blocks = mode.blocks(layer, q, k, None if is_cross else description[1])
+        blocks = mode.blocks(layer, q, k, None if is_cross else description.lengths)
         return attend_to_blocks(q, k, v, blocks, visible, description, scoring, alpha, is_cross)
 
     def _described(self, layer: int, visible: Tensor | None) -> Description:

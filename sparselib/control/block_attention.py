@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from sparselib.dense_attention import Scoring
-from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.kernels import BlockMask, block_sparse_entmax_attention, block_sparse_entmax_decode
 from sparselib.masks.pattern import looked_up
 from sparselib.masks.visible import Description
 
@@ -23,10 +23,14 @@ def attend_to_blocks(
     """Return the output over some blocks under the model's mask, which is described.
 
     Masks that are neither causal nor of padding on the right, soft caps and biases are token-level rules. PyTorch computes
-    these on every device.
+    these on every device. The newest tokens of a cache are decoded.
     """
-    causal, lengths, rule = description
+    causal, lengths, rule, _ = description
     is_ruled = scoring.score_mod is not None or (blocks is not None and blocks.mask_mod is not None)
+    newest = description.newest or (visible is None and q.shape[2] == 1)
+    if newest and not is_ruled and _can_decode(q, k, v, blocks):
+        lengths = None if lengths is None else lengths.expand(len(q))
+        return block_sparse_entmax_decode(q, k, v, blocks, alpha=alpha, scale=scoring.scale, lengths=lengths)
     # The kernel's lengths hide queries, too, but padding of a source does not.
     if is_cross and lengths is not None and rule is None:
         if not is_ruled:
@@ -37,6 +41,13 @@ def attend_to_blocks(
     rules = {"causal": causal, "lengths": lengths, "mask_mod": rule, "score_mod": scoring.score_mod}
     backend = "gather" if is_ruled else None
     return block_sparse_entmax_attention(q, k, v, blocks, alpha=alpha, scale=scoring.scale, backend=backend, **rules)
+
+
+def _can_decode(q: Tensor, k: Tensor, v: Tensor, blocks: BlockMask | None) -> bool:
+    """Return whether the decoding kernel takes these tensors and blocks: no gradients, and lists for key heads."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
+        return False
+    return blocks is None or (blocks.blocks[0] == 1 and blocks.shape[1] in (1, k.shape[1]))
 
 
 def _attend_to_real_keys(

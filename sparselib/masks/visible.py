@@ -1,5 +1,7 @@
 """Which pairs are visible at all: real tokens, without the future if causal. No other module decides this."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -37,11 +39,26 @@ def real_positions(
     return torch.arange(positions, device=device) < lengths[:, None]
 
 
-#: Whether a mask is causal, its lengths or None, and a rule instead of both, or None.
-Description = tuple[bool, Tensor | None, Pattern | None]
 OTHER_MASK = (
     "`mask` must be [B, 1, n, n] and hide only padding on the right and later keys, got another mask; pad on the right"
 )
+
+
+class Description(NamedTuple):
+    """What a mask hides.
+
+    Parameters
+    ----------
+    causal : bool, whether it hides later keys, and nothing else but padding
+    lengths : Tensor ``[B]``, optional, if it hides padding on the right or the unused places of a cache
+    rule : callable, optional, if it hides anything else, or has other numbers of queries and keys
+    newest : bool, whether its queries are the last tokens of a cache's first `lengths` keys and attend up to themselves
+    """
+
+    causal: bool = False
+    lengths: Tensor | None = None
+    rule: Pattern | None = None
+    newest: bool = False
 
 
 def visible_pairs(
@@ -83,42 +100,45 @@ def causal_and_lengths(visible: Tensor | None) -> tuple[bool, Tensor | None]:
     >>> causal_and_lengths(visible_pairs(2, 3, 3, [3, 2], causal=True))
     (True, tensor([3, 2]))
     """
-    causal, lengths, rule = described(visible)
-    if rule is not None:
+    description = described(visible)
+    if description.rule is not None:
         raise ValueError(OTHER_MASK)
-    return causal, lengths
+    return description.causal, description.lengths
 
 
 def described(visible: Tensor | None) -> Description:
-    """Return `causal`, ``lengths [B]`` and None for a mask ``Bool[B, 1, n, n]`` of padding on the right and later keys.
+    """Return what a mask ``Bool[B, 1, n, n]`` hides, without a rule if that is padding on the right and later keys.
 
     Any other mask is returned as a rule, with `causal` False. Its `lengths` are not None if it hides padding on the right too:
     the last keys, which no query sees, not even the query at the same place. With fewer queries than keys, as in decoding,
     these are the unused places of a cache.
 
-    >>> described(visible_pairs(1, 3, 3, causal=True))
-    (True, None, None)
+    >>> described(visible_pairs(1, 3, 3, causal=True)).causal
+    True
     >>> padded_left = torch.tensor([[[[0, 0, 0], [0, 1, 0], [0, 1, 1]]]]).bool()
-    >>> causal, lengths, rule = described(padded_left)
-    >>> causal, lengths, rule is None
-    (False, None, False)
+    >>> described(padded_left).rule is None
+    False
+    >>> described(torch.tensor([[[[1, 1, 0, 0], [1, 1, 1, 0]]]]).bool()).newest
+    True
     """
     if visible is None:
-        return False, None, None
+        return Description()
     queries, keys = visible.shape[-2:]
     if queries != keys:
         position = torch.arange(1, keys + 1, device=visible.device)
         lengths = (visible.flatten(1, -2).any(dim=1) * position).amax(-1)
-        return False, lengths if (lengths != keys).any() else None, looked_up(visible)
+        last = lengths[:, None] - torch.arange(queries - 1, -1, -1, device=visible.device)
+        newest = bool((visible == (position <= last[..., None])[:, None]).all())
+        return Description(False, lengths if (lengths != keys).any() else None, looked_up(visible), newest)
     if visible.shape[1] != 1:
-        return False, None, looked_up(visible)
+        return Description(rule=looked_up(visible))
     lengths, fits, fits_causal = _described(visible)
     has_padding = (lengths != keys).any()
     if fits or fits_causal:
-        return not fits, lengths if has_padding else None, None
+        return Description(not fits, lengths if has_padding else None)
     real = torch.arange(keys, device=visible.device) < lengths[:, None]
     on_the_right = (visible.diagonal(dim1=-2, dim2=-1)[:, 0] == real).all()
-    return False, lengths if has_padding and on_the_right else None, looked_up(visible)
+    return Description(False, lengths if has_padding and on_the_right else None, looked_up(visible))
 
 
 def lengths_of(visible: Tensor) -> Tensor | None:

@@ -217,10 +217,9 @@ def test_the_layers_of_a_model_look_at_their_mask_once(monkeypatch):
             mask[:, :, :, real:] = False
             case.model(input_ids=ids, attention_mask=mask)
     assert control.layers > 1
-    assert [(causal, lengths if lengths is None else lengths.tolist(), rule) for causal, lengths, rule in found] == [
-        (True, None, None),
-        (True, [5, 5], None),
-    ]
+    assert [one.causal for one in found] == [True, True]
+    assert [one.rule for one in found] == [None, None]
+    assert [one.lengths if one.lengths is None else one.lengths.tolist() for one in found] == [None, [5, 5]]
 
 
 def test_layers_that_alternate_between_two_masks_look_at_each_once(monkeypatch):
