@@ -222,12 +222,12 @@ def _gathered(
         k, v = (read(x, pages, position.clamp_max(keys - 1)) for x in (k, v))
     elif indices is not None:
         k, v = (x.gather(2, position.clamp_max(keys - 1)[..., None].expand(-1, -1, -1, x.shape[-1])) for x in (k, v))
-    all_listed = lengths is None and indices is None
+    is_whole_cache = lengths is None and indices is None
     newest = torch.arange(m, device=q.device) - (m - 1)
     seen = position[:, :, None] < (limit[:, None] + newest)[:, None, :, None]  # [B, G, M, K]
     # The rows of all heads that share keys are stacked, ordered by head and then query.
     scores = q.to(dtype).reshape(b, kv_heads, -1, d) @ k.to(dtype).mT * (scale * (1 if alpha == 1 else alpha - 1))
-    if not all_listed or m > 1:
+    if not is_whole_cache or m > 1:
         scores = scores.masked_fill_(~seen.repeat(1, 1, h // kv_heads, 1), -torch.inf)
     largest = scores.amax(-1, keepdim=True)
     empty = largest == -torch.inf
@@ -236,7 +236,7 @@ def _gathered(
     threshold(shifted, alpha, u)
     weights = u.exp_() if alpha == 1 else u.pow_(1 / (alpha - 1))
     v = v.to(dtype)
-    if not all_listed:  # values behind a sequence may be NaN, which a weight of 0 would not hide
+    if not is_whole_cache:  # values behind a sequence may be NaN, which a weight of 0 would not hide
         v = v.masked_fill(~seen.any(2)[..., None], 0.0)
     return (weights.masked_fill(empty, 0.0) @ v).view(b, h, m, -1).to(q.dtype)
 

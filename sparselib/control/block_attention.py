@@ -8,6 +8,9 @@ from sparselib.kernels import BlockMask, block_sparse_entmax_attention, block_sp
 from sparselib.masks.pattern import looked_up
 from sparselib.masks.visible import Description
 
+#: More new tokens are a part of a prompt, whose scores the decoding kernel would all keep in memory.
+MOST_NEW_TOKENS = 16
+
 
 def attend_to_blocks(
     q: Tensor,
@@ -44,8 +47,8 @@ def attend_to_blocks(
 
 
 def _can_decode(q: Tensor, k: Tensor, v: Tensor, blocks: BlockMask | None) -> bool:
-    """Return whether the decoding kernel takes these tensors and blocks: no gradients, and lists for key heads."""
-    if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
+    """Return whether the decoding kernel takes these tensors and blocks: few queries, no gradients, and lists for key heads."""
+    if q.shape[2] > MOST_NEW_TOKENS or (torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))):
         return False
     return blocks is None or (blocks.blocks[0] == 1 and blocks.shape[1] in (1, k.shape[1]))
 

@@ -108,3 +108,11 @@ def test_lists_for_query_heads_soft_caps_and_gradients_are_not_decoded(decoded):
     with torch.no_grad():
         visited(q, k, v, visible, None)
     assert len(decoded) == 1
+
+
+def test_parts_of_a_prompt_are_not_decoded(decoded, monkeypatch):
+    monkeypatch.setattr(block_attention, "MOST_NEW_TOKENS", 2)
+    q, k, v = tensors(3)
+    visible = prefix(3, KEYS)
+    torch.testing.assert_close(visited(q, k, v, visible, None), dense(q, k, v, visible, None))
+    assert not decoded
