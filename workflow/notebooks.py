@@ -213,10 +213,12 @@ def _char_lm(run: Config, results: Path) -> Iterator[Notebook]:
     section, folder = run.char_lm, results / "char_lm"
     texts = [path for corpus in section.corpora for path in _text_tables(Symbols(folder / corpus))]
     scores, published = _of_models(folder, section, "measured.csv"), PUBLISHED / "extremely_sparse_table3.csv"
-    logs = _of_models(folder, section, "log.csv")
-    yield figure("extremely_sparse/table4_spans", [*logs, PUBLISHED / "extremely_sparse_table4.csv"])
+    logs, models = _of_models(folder, section, "log.csv"), members(section.models).keys()
+    if models >= {"adaptive-span", "adaptive-span-top-32", "adaptive-span-top-8"}:
+        yield figure("extremely_sparse/table4_spans", [*logs, PUBLISHED / "extremely_sparse_table4.csv"])
     yield table("extremely_sparse/table3_characters", [*scores, *texts, published])
-    yield table("explicit_sparse/table23_characters", [*scores, published])
+    if models >= {"transformer-xl", "transformer-xl-top-k"}:
+        yield table("explicit_sparse/table23_characters", [*scores, published])
 
 
 def _text_tables(files: Symbols) -> list[Path]:

@@ -82,14 +82,24 @@ CharacterModel = TypeAliasType(
 
 
 class CharacterModels(Section):
-    """Models by their names in tables."""
+    """Models by their names in tables; leave out those that you do not need."""
 
-    block: CharacterModel = Field(description="A transformer without memory.")
-    transformer_xl: CharacterModel = Field(alias="transformer-xl", description="Transformer-XL.")
-    transformer_xl_top_k: CharacterModel = Field(alias="transformer-xl-top-k", description="Transformer-XL with top-k.")
-    adaptive_span: CharacterModel = Field(alias="adaptive-span", description="Adaptive span.")
-    adaptive_span_top_32: CharacterModel = Field(alias="adaptive-span-top-32", description="Adaptive span with k = 32.")
-    adaptive_span_top_8: CharacterModel = Field(alias="adaptive-span-top-8", description="Adaptive span with k = 8.")
+    block: t.Maybe[CharacterModel] = Field(None, description="A transformer without memory.")
+    transformer_xl: t.Maybe[CharacterModel] = Field(None, alias="transformer-xl", description="Transformer-XL.")
+    transformer_xl_top_k: t.Maybe[CharacterModel] = Field(
+        None, alias="transformer-xl-top-k", description="Transformer-XL with top-k."
+    )
+    adaptive_span: t.Maybe[CharacterModel] = Field(None, alias="adaptive-span", description="Adaptive span.")
+    adaptive_span_top_32: t.Maybe[CharacterModel] = Field(
+        None, alias="adaptive-span-top-32", description="Adaptive span with k = 32."
+    )
+    adaptive_span_top_8: t.Maybe[CharacterModel] = Field(
+        None, alias="adaptive-span-top-8", description="Adaptive span with k = 8."
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        if not self.given():
+            yield (), "must have at least one model"
 
 
 class CharLM(_SymbolModels):
