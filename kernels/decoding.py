@@ -45,8 +45,9 @@ def block_sparse_entmax_decode(
         together. Dtypes are as for the attention. With `pages`, a pool of N pages of S tokens each: ``[N, G, S, D]`` and
         ``[N, G, S, E]``; transpose a pool that is stored as ``[N, S, G, D]``.
     block_mask : BlockMask, optional
-        Key blocks to visit, of lengths (M, n), with one query block, and for each of the G key heads or for all. By default,
-        all blocks are visited. Blocks beyond `lengths` are skipped, so one mask can serve all tokens of a generation.
+        Key blocks to visit, of lengths (M, n), with one query block, and for each of the G key heads or for all. On a CPU and
+        without `pages`, each of the H query heads can have its own. By default, all blocks are visited. Blocks beyond `lengths`
+        are skipped, so one mask can serve all tokens of a generation.
     alpha, scale, backend
         As for the attention.
     lengths : int Tensor ``[B]``, optional
@@ -66,7 +67,8 @@ def block_sparse_entmax_decode(
     ------
     ValueError
         If shapes, dtypes or devices do not match.
-        If `block_mask` has other lengths, several query blocks, a list for each query head, or a ``mask_mod``.
+        If `block_mask` has other lengths, several query blocks or a ``mask_mod``, or a list for each query head where that is
+        not supported.
         If `alpha` is outside 1 to 2, or an input requires gradients.
         If `backend` is unknown, or does not support the dtype or device.
         If a length is outside 0 to n, or an entry of `pages` that is used names no page (CPU only; on a GPU, the call does not
@@ -102,7 +104,8 @@ def block_sparse_entmax_decode(
         check_pages(pages, q, k, v)
         keys, values = without_pages(k, pages), without_pages(v, pages)
     check_tensors(q, keys, values)
-    _check_block_mask(block_mask, q, keys, multiple=1 if pages is None else STEP)
+    by_query_head = pages is None and (backend or ("triton" if q.is_cuda else "gather")) == "gather"
+    _check_block_mask(block_mask, q, keys, multiple=1 if pages is None else STEP, by_query_head=by_query_head)
     _check_numbers(lengths, q, keys)
     if pages is not None:
         check_used(pages, k, lengths)
@@ -125,8 +128,8 @@ def block_sparse_entmax_decode(
     return _operator(q, k, v, counts, indices, lengths, pages, k_block, alpha, float(scale), backend)
 
 
-def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor, multiple: int) -> None:
-    """Check that a block mask matches the queries and the cache in lengths, batch size, key heads, block size and device."""
+def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor, multiple: int, by_query_head: bool) -> None:
+    """Check that a block mask matches the queries and the cache in lengths, batch size, heads, block size and device."""
     if block_mask is None:
         return
     if not isinstance(block_mask, BlockMask):
@@ -150,12 +153,11 @@ def _check_block_mask(block_mask: BlockMask | None, q: Tensor, k: Tensor, multip
         raise ValueError(
             f"`block_mask` must have key blocks of a multiple of {multiple} with `pages`, got {block_mask.block_size[1]}"
         )
-    for mask_size, size in zip(block_mask.shape, k.shape[:2], strict=True):
-        if mask_size not in (1, size):
-            raise ValueError(
-                f"`block_mask` must have the batch size and key heads of `k`, {tuple(k.shape[:2])}, or 1, "
-                f"got {block_mask.shape}"
-            )
+    batch, heads = block_mask.shape
+    if batch not in (1, len(k)) or heads not in (1, k.shape[1], *([q.shape[1]] if by_query_head else [])):
+        raise ValueError(
+            f"`block_mask` must have the batch size and key heads of `k`, {tuple(k.shape[:2])}, or 1, got {block_mask.shape}"
+        )
     check_same_device("block_mask", block_mask.device, q)
 
 
@@ -210,25 +212,29 @@ def _gathered(
     if not q.shape[:3].numel() * (keys if indices is None else indices.shape[-1]):
         return q.new_zeros((b, h, m, v.shape[-1]))
     dtype = dtype_of_scores(q.dtype, alpha)
-    position = torch.arange(keys, device=q.device).expand(b, kv_heads, keys)
+    # Rows that visit the same keys: those of the query heads that share a key head, or those of one query head.
+    rows = kv_heads if indices is None else max(kv_heads, indices.shape[1])
+    position = torch.arange(keys, device=q.device).expand(b, rows, keys)
     limit = position.new_full((b,), keys) if lengths is None else lengths.long().clamp(0, keys)
     if indices is not None:
         column = torch.arange(indices.shape[-1], device=q.device)
         # Unlisted entries get a position behind the cache, which the mask below hides.
         block = torch.where(column < counts[..., None], indices, keys)[:, :, 0]
         position = (block[..., None].long() * k_block + torch.arange(k_block, device=q.device)).flatten(2)
-        position = position.expand(b, kv_heads, -1)
+        position = position.expand(b, rows, -1)
     if pages is not None:
         k, v = (read(x, pages, position.clamp_max(keys - 1)) for x in (k, v))
     elif indices is not None:
-        k, v = (x.gather(2, position.clamp_max(keys - 1)[..., None].expand(-1, -1, -1, x.shape[-1])) for x in (k, v))
+        sequence = torch.arange(b, device=q.device)[:, None, None]
+        key_head = (torch.arange(rows, device=q.device) // (rows // kv_heads))[:, None]
+        k, v = (x[sequence, key_head, position.clamp_max(keys - 1)] for x in (k, v))
     is_whole_cache = lengths is None and indices is None
     newest = torch.arange(m, device=q.device) - (m - 1)
-    seen = position[:, :, None] < (limit[:, None] + newest)[:, None, :, None]  # [B, G, M, K]
-    # The rows of all heads that share keys are stacked, ordered by head and then query.
-    scores = q.to(dtype).reshape(b, kv_heads, -1, d) @ k.to(dtype).mT * (scale * (1 if alpha == 1 else alpha - 1))
+    seen = position[:, :, None] < (limit[:, None] + newest)[:, None, :, None]  # [B, R, M, K]
+    # Stacked rows are ordered by head and then query.
+    scores = q.to(dtype).reshape(b, rows, -1, d) @ k.to(dtype).mT * (scale * (1 if alpha == 1 else alpha - 1))
     if not is_whole_cache or m > 1:
-        scores = scores.masked_fill_(~seen.repeat(1, 1, h // kv_heads, 1), -torch.inf)
+        scores = scores.masked_fill_(~seen.repeat(1, 1, h // rows, 1), -torch.inf)
     largest = scores.amax(-1, keepdim=True)
     empty = largest == -torch.inf
     shifted = (scores - largest).masked_fill_(empty, 0.0)

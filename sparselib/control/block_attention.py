@@ -47,10 +47,13 @@ def attend_to_blocks(
 
 
 def _can_decode(q: Tensor, k: Tensor, v: Tensor, blocks: BlockMask | None) -> bool:
-    """Return whether the decoding kernel takes these tensors and blocks: few queries, no gradients, and lists for key heads."""
+    """Return whether the decoding kernel takes these tensors and blocks.
+
+    It takes few queries and no gradients, and on a GPU no lists for query heads.
+    """
     if q.shape[2] > MOST_NEW_TOKENS or (torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))):
         return False
-    return blocks is None or (blocks.blocks[0] == 1 and blocks.shape[1] in (1, k.shape[1]))
+    return blocks is None or (blocks.blocks[0] == 1 and (not q.is_cuda or blocks.shape[1] in (1, k.shape[1])))
 
 
 def _attend_to_real_keys(

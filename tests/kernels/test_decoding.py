@@ -55,7 +55,8 @@ def reference(q, k, v, mask=None, *, alpha=1.5, scale=None, lengths=None, produc
         length = n if lengths is None else int(lengths[i])
         visible = torch.arange(n) <= length - m + query
         if dense is not None:
-            blocks = dense[i % len(dense), (head // (h // kv_heads)) % dense.shape[1], 0]
+            own = head if dense.shape[1] == h else (head // (h // kv_heads)) % dense.shape[1]
+            blocks = dense[i % len(dense), own, 0]
             visible &= blocks.repeat_interleave(mask.block_size[1])[:n]
         seen[i, head, query] = visible
     scores = products(q.reshape(b, kv_heads, -1, d), k.mT).view(b, h, m, n) * (d**-0.5 if scale is None else scale)
@@ -99,7 +100,7 @@ def random_calls(draw):
         "scale": draw(st.sampled_from([None, 0.5, -0.3, 0.0])),
         "lengths": draw(st.none() | st.lists(st.integers(0, n), min_size=b, max_size=b)),
         "block": draw(st.none() | st.sampled_from([1, 3, 16, 20, 32, 64, 128])),
-        "shared": draw(st.booleans()),
+        "lists": draw(st.sampled_from(["shared", "key heads", "query heads"])),
         "density": draw(st.sampled_from([0.0, 0.3, 0.8, 1.0])),
     }
 
@@ -108,8 +109,9 @@ def run(call, backend):
     """Check a call random_inputs by `random_calls`."""
     call = dict(call)
     alpha, scale, lengths = call.pop("alpha"), call.pop("scale"), call.pop("lengths")
-    block, shared, density = call.pop("block"), call.pop("shared"), call.pop("density")
-    sizes = (1, 1) if shared else (call["b"], call["kv_heads"])
+    block, lists, density = call.pop("block"), call.pop("lists"), call.pop("density")
+    heads = call["heads"] if lists == "query heads" and backend == "gather" else call["kv_heads"]
+    sizes = (1, 1) if lists == "shared" else (call["b"], heads)
     mask = block and random_mask(*sizes, call["m"], call["n"], block, density=density, seed=call["seed"])
     lengths = None if lengths is None else torch.tensor(lengths, device=DEVICE)
     check_error(random_inputs(**call), mask, backend=backend, alpha=alpha, scale=scale, lengths=lengths)
@@ -117,7 +119,7 @@ def run(call, backend):
 
 SMALL = {
     "b": 2, "heads": 4, "kv_heads": 2, "m": 2, "n": 150, "d": 16, "e": 16, "dtype": torch.float32, "seed": 0,
-    "alpha": 1.5, "scale": None, "lengths": [0, 1], "block": 16, "shared": False, "density": 0.5,
+    "alpha": 1.5, "scale": None, "lengths": [0, 1], "block": 16, "lists": "key heads", "density": 0.5,
 }  # fmt: skip
 
 
@@ -126,6 +128,7 @@ SMALL = {
 @given(random_calls())
 @example(SMALL)
 @example(SMALL | {"density": 0.0})
+@example(SMALL | {"lists": "query heads", "lengths": [149, 70]})
 @example(SMALL | {"lengths": [149, 70], "block": None, "heads": 80, "alpha": 1})  # two tiles of rows
 @example(SMALL | {"lengths": [149, 70], "block": 20, "dtype": torch.float16, "alpha": 1.25})
 def test_any_sizes(backend, call):
@@ -331,7 +334,11 @@ def test_autocast():
     [
         ({"block_mask": torch.ones(1, 1, 1, 4)}, "`block_mask` must be a BlockMask"),
         ({"block_mask": random_mask(1, 1, 2, 50, 16).to("cpu")}, "`block_mask` must have the lengths"),
-        ({"block_mask": random_mask(2, 4, 1, 50, 16).to("cpu")}, "`block_mask` must have the batch size and key heads"),
+        ({"block_mask": random_mask(2, 3, 1, 50, 16).to("cpu")}, "`block_mask` must have the batch size and key heads"),
+        (
+            {"block_mask": random_mask(2, 4, 1, 50, 16).to("cpu"), "backend": "triton"},
+            "`block_mask` must have the batch size and key heads",
+        ),
         ({"lengths": [50, 3]}, "`lengths` must be an int32 or int64 tensor"),
         ({"lengths": torch.tensor([50])}, r"`lengths` must have shape \(2,\)"),
         ({"lengths": torch.tensor([51, 3])}, r"`lengths` must be from 0 to 50.*got \[51, 3\]"),

@@ -128,6 +128,10 @@ def test_pytorchs_operator_checks(backend):
             {"block_mask": BlockMask.from_dense(torch.ones(1, 1, 1, 2, dtype=torch.bool), (1, 16), (1, 32))},
             r"`block_mask` must have the lengths of `q` and `k`, \(1, 48\)",
         ),
+        (
+            {"block_mask": BlockMask.from_dense(torch.ones(1, 4, 1, 3, dtype=torch.bool), (1, 16), (1, 48))},
+            r"`block_mask` must have the batch size and key heads of `k`, \(2, 2\), or 1, got \(1, 4\)",
+        ),
     ],
 )
 def test_errors_name_the_argument(change, message):

@@ -67,7 +67,7 @@ NEWEST = {
 }
 
 
-@pytest.mark.parametrize("heads", [None, 1, KEY_HEADS])
+@pytest.mark.parametrize("heads", [None, 1, KEY_HEADS, HEADS])
 @pytest.mark.parametrize("cross", [(), (0,)])
 @pytest.mark.parametrize("case", NEWEST)
 def test_newest_tokens_are_decoded(case, cross, heads, decoded):
@@ -97,10 +97,9 @@ def test_other_masks_are_rules(case, decoded):
     assert not decoded
 
 
-def test_lists_for_query_heads_soft_caps_and_gradients_are_not_decoded(decoded):
+def test_soft_caps_and_gradients_are_not_decoded(decoded):
     q, k, v = tensors(1)
-    visible, blocks, capped = prefix(1, 9, 4), block_mask(HEADS, 1), Scoring(softcap=2.0)
-    torch.testing.assert_close(visited(q, k, v, visible, blocks), dense(q, k, v, visible, blocks))
+    visible, capped = prefix(1, 9, 4), Scoring(softcap=2.0)
     torch.testing.assert_close(visited(q, k, v, visible, None, capped), dense(q, k, v, visible, None, capped))
     q.requires_grad_()
     torch.testing.assert_close(visited(q, k, v, visible, None), dense(q, k, v, visible, None))
