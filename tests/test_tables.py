@@ -174,7 +174,16 @@ def generated(claim, verdict):
         ({"real": row("mt-a", "holds", 1.0)}, "holds"),
         ({"real": row("mt-a", "fails", -1.0), "other": row("mt-a", "fails", -2.0)}, "fails"),
         ({"real": row("mt-a", "holds", 1.0), "other": row("mt-a", "fails", -2.0)}, "differs"),
-        ({"real": row("mt-a", "holds", 1.0), "other": row("mt-a", "undecided", 0.1)}, "differs"),
+        ({"real": row("mt-a", "holds", 1.0), "other": row("mt-a", "undecided", 0.1)}, "holds or undecided"),
+        ({"real": row("mt-a", "undecided", 1.0), "other": row("mt-a", "fails", -1.0)}, "fails or undecided"),
+        (
+            {
+                "real": row("mt-a", "holds", 1.0),
+                "other": row("mt-a", "undecided", 0.1),
+                "third": row("mt-a", "fails", -1.0),
+            },
+            "differs",
+        ),
         ({"real": row("mt-a", "undecided", 1.0)}, "undecided"),
         ({"real": row("mt-a", "not comparable", 1.0, premise="n >= 9 (2)")}, "no verdict"),
         ({"real": row("mt-a", "holds", 1.0), "other": row("mt-a", "not comparable", -2.0)}, "holds"),
@@ -198,7 +207,8 @@ def test_generated_data_identities_our_claims_and_the_papers_own_tables_count_no
     )
     found = claims.verdicts()
     assert found.startswith("**2 findings of the papers, tested on real data in 1 runs:** 0 hold in every run")
-    assert "1 fail in every run that tests them, 0 differ between runs, 0 are undecided, 1 have no verdict." in found
+    assert "1 fail in every run that tests them, 0 fail in some and are undecided in the others, " in found
+    assert "0 hold in some and fail in others, 0 are undecided, 1 have no verdict." in found
     assert "1 claims of this repository, 1 identities" in found
     assert claims.counts().splitlines()[2:] == [
         "| [real](real) | 0 | 1 | 0 | 0 |",

@@ -45,21 +45,29 @@ def findings() -> dict[str, pd.DataFrame]:
 def outcomes(kind: str = "finding") -> pd.Series:
     """Return the common outcome of each claim over all runs on real data, by id.
 
-    ``holds``, ``fails`` or ``undecided`` if all runs with one of these verdicts agree, ``differs`` if they do not, and
-    ``no verdict`` if there is none.
+    ``holds``, ``fails`` or ``undecided`` if all runs with one of these verdicts agree, ``holds or undecided`` or ``fails or
+    undecided`` if some are undecided, ``differs`` if it holds in some and fails in others, and ``no verdict`` if there is none.
     """
     everything = pd.concat(evidence().values())
     judged = everything[everything["verdict"].isin(DECIDED)]
-    common = judged.groupby(level=0)["verdict"].agg(lambda each: each.iloc[0] if each.nunique() == 1 else "differs")
+    common = judged.groupby(level=0)["verdict"].agg(_together)
     claims = ledger(DEMO)
     return common.reindex(claims.loc[claims["kind"] == kind, "id"]).fillna("no verdict")
+
+
+def _together(verdicts: pd.Series) -> str:
+    """Return the common outcome of some verdicts."""
+    given = [verdict for verdict in DECIDED if (verdicts == verdict).any()]
+    return "differs" if {"holds", "fails"} <= set(given) else " or ".join(given)
 
 
 #: Wording of each outcome of :func:`outcomes`.
 WORDING = {
     "holds": "hold in every run that tests them",
+    "holds or undecided": "hold in some and are undecided in the others",
     "fails": "fail in every run that tests them",
-    "differs": "differ between runs",
+    "fails or undecided": "fail in some and are undecided in the others",
+    "differs": "hold in some and fail in others",
     "undecided": "are undecided",
     "no verdict": "have no verdict",
 }
