@@ -14,7 +14,9 @@ def at_least(name: str, value: float, minimum: float) -> None:
 
 def integer_at_least(name: str, value: int, minimum: int) -> None:
     """Raise ``ValueError``, naming the argument, unless it is an integer of at least `minimum`; NumPy's integers count."""
-    if not hasattr(value, "__index__"):
+    # Each tensor has an `__index__`, and symbolic sizes must not be converted.
+    is_fraction = isinstance(value, Tensor) and value.is_floating_point()
+    if isinstance(value, bool) or is_fraction or not hasattr(value, "__index__"):
         raise ValueError(f"`{name}` must be an integer, got {value!r}")
     at_least(name, value, minimum)
 

@@ -53,7 +53,7 @@ COUNTS = {
 CASES = [pytest.param(name, call, id=f"{name}{n}") for name, calls in COUNTS.items() for n, call in enumerate(calls)]
 
 
-@pytest.mark.parametrize("value", [2.5, 2.0, np.float64(2), "2"])
+@pytest.mark.parametrize("value", [2.5, 2.0, np.float64(2), torch.tensor(2.5), True, "2"])
 @pytest.mark.parametrize(("name", "call"), CASES)
 def test_what_is_no_integer_is_refused_by_name(name, call, value):
     with pytest.raises(ValueError, match=rf"^`{name}` must be an integer, got "):
