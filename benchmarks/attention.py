@@ -40,6 +40,7 @@ from attention_peers import (
     random_mask,
     sdpa,
 )
+from gpu_clock import median_milliseconds, timed
 from hardware import hardware
 from torch.nn.attention import SDPBackend
 
@@ -56,8 +57,6 @@ DENSE_MOST = 32_768
 #: These calls wait for the GPU. Capturing them fails and leaves PyTorch's random generator unusable.
 NOT_CAPTURED = ("ours, checked", "adasplash-1")
 FIRST_ADASPLASH_MOST = 8192
-#: Calls that take longer are timed once more instead of many times, and not replayed: the host's time is then negligible.
-LONG_MILLISECONDS = 50
 
 
 def main() -> None:
@@ -118,28 +117,6 @@ def chip() -> dict:
         "bf16_flops_per_second": 2e3 * size**3 / median_milliseconds(lambda: x @ y),
         "copy_bytes_per_second": 2e3 * source.numel() / median_milliseconds(lambda: target.copy_(source)),
     }
-
-
-def median_milliseconds(function: Callable) -> float:
-    """Return the median time of a call from Python, or the time of the second call if calls are long."""
-    from triton.testing import do_bench
-
-    function()  # starts libraries
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    function()
-    end.record()
-    end.synchronize()
-    if start.elapsed_time(end) > LONG_MILLISECONDS:
-        return start.elapsed_time(end)
-    return do_bench(function, warmup=20, rep=60, return_mode="median")
-
-
-def replayed_milliseconds(function: Callable) -> float:
-    """Return the median time of a call replayed from a CUDA graph."""
-    from triton.testing import do_bench_cudagraph
-
-    return do_bench_cudagraph(function, rep=10, return_mode="median")
 
 
 def correctness() -> Iterator[dict]:
@@ -265,24 +242,6 @@ def measured(name: str, function: Callable, inputs: list[torch.Tensor], setting:
     }
     for part, run in passes.items():
         yield setting | {"attention": name, "part": part} | timed(run, captured)
-
-
-def timed(run: Callable, captured: bool = True) -> dict:
-    """Return milliseconds from Python and replayed, and megabytes, or the error of a call that fails."""
-    row = {"milliseconds": None, "replayed": None, "megabytes": None}
-    try:
-        run()  # compiles, and allocates persistent memory
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        run()
-        row["megabytes"] = (torch.cuda.max_memory_allocated() - before) / 2**20
-        row["milliseconds"] = median_milliseconds(run)
-        if captured and row["milliseconds"] <= LONG_MILLISECONDS:
-            row["replayed"] = replayed_milliseconds(run)
-    except Exception as error:  # A failing baseline must not stop the other measurements.
-        row["error"] = f"{type(error).__name__}: {error}"[:300]
-    return row
 
 
 if __name__ == "__main__":

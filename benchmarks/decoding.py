@@ -17,6 +17,7 @@ from functools import cache, partial
 from itertools import product
 
 import torch
+from gpu_clock import first_line
 from hardware import hardware
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_decode
@@ -157,7 +158,7 @@ def measured(name: str, run: Callable, setting: dict, keys: int, alpha: float = 
                 run()
             row["graph_microseconds"] = 1000 * median(graph.replay)
     except Exception as error:  # A failing baseline must not stop the other measurements.
-        row["error"] = f"{type(error).__name__}: {error}"[:300]
+        row["error"] = first_line(error)
     return row
 
 

@@ -47,14 +47,26 @@ def test_markdown_has_a_line_for_each_row():
     assert markdown(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
 
 
-def test_a_target_is_bold_exactly_if_it_is_met():
-    cells = [
-        line.strip("| ").split(" | ") for line in targets().splitlines() if " at least " in line and "%" not in line
-    ]
-    assert cells
-    for *_, target, replayed, called in cells:
-        for measured in (replayed, called):
-            assert measured.startswith("**") == (float(measured.strip("*")) >= float(target.removeprefix("at least ")))
+def test_a_target_counts_the_sizes_that_meet_it(monkeypatch):
+    def judged(n, ratio, replayed):
+        size = {"n": n, "dimension": 64, "causal": False, "block": 128, "peer": "sdpa", "target": 4.0}
+        return size | {"ratio": ratio, "met": ratio >= 4, "replayed_ratio": replayed, "replayed_met": replayed >= 4}
+
+    report = {"hardware": {"gpu": "GPU"}, "targets": [judged(2048, 1.0, 5.0), judged(4096, 6.0, 7.0)]}
+    slow = {
+        "n": 8192,
+        "dimension": 64,
+        "causal": True,
+        "block": 64,
+        "attention": "ours",
+        "part": "both",
+        "density": 0.1,
+    }
+    report |= {"prediction": [], "rows": [slow | {"share_of_limit": 0.25}]}
+    monkeypatch.setattr("replication.tables.attention.reports", lambda: [report])
+    first, second = [line.strip("| ").split(" | ") for line in targets().splitlines()[2:]]
+    assert first[2:] == ["64", "at least 4", "**2 of 2**", "1 of 2", "5.00 at 2,048, 128", "7.00 at 4,096, 128"]
+    assert second[2:] == ["64", "at least 50 %", "0 of 1", "", "25% at 8,192, causal, 64", "25% at 8,192, causal, 64"]
 
 
 def test_a_cpu_target_is_bold_exactly_if_the_ratio_is_within_it(tmp_path, monkeypatch):

@@ -87,7 +87,7 @@ def test_break_even_points_take_dense_peers():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is available")
-@pytest.mark.parametrize("name", ["attention", "decoding"])
+@pytest.mark.parametrize("name", ["attention", "decoding", "encoder", "packed"])
 def test_without_a_gpu_the_script_exits_with_a_message(name):
     script = ROOT / "benchmarks" / f"{name}.py"
     result = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)

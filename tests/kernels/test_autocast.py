@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from interpreter import require_interpreter
 from torch.nn.functional import scaled_dot_product_attention
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
@@ -97,7 +98,7 @@ def test_certificates_equal_half_precision(options):
 
 
 def test_the_triton_backend():
-    pytest.importorskip("triton")
+    require_interpreter()
     inputs, mask = random_inputs(*[torch.float32] * 3), random_mask()
     plain = block_sparse_entmax_attention(*(x.half() for x in inputs), mask, backend="triton")
     with torch.autocast("cpu", dtype=torch.float16):

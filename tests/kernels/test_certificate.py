@@ -3,6 +3,7 @@
 import pytest
 import torch
 from dense import ALPHAS, KINDS, RULES, allowed_pairs, missed, oracle, random_inputs, random_mask
+from interpreter import require_interpreter
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparselib.kernels import BlockMask, pairs
@@ -123,7 +124,7 @@ def test_threshold_errors_are_below_the_bound(kind, alpha):
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_threshold_errors_of_triton_are_below_the_bound(kind, alpha, dtype):
-    pytest.importorskip("triton")
+    require_interpreter()
     assert threshold_errors(kind, 65, 16, alpha, dtype, batch=1, backend="triton") <= 0.25
 
 

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 import torch
+from interpreter import require_interpreter
 
 from replication.files.paths import ROOT
 from sparselib import kernels
@@ -74,8 +75,7 @@ def results(package: ModuleType, backend: str, compiler: str | None = None) -> l
 @pytest.mark.parametrize("compiler", [None, "eager", "aot_eager"])
 @pytest.mark.parametrize("backend", ["gather", "triton"])
 def test_copies_run_beside_each_other(copies, backend, compiler):
-    if backend == "triton":
-        pytest.importorskip("triton")
+    require_interpreter(backend)
     expected = results(kernels, backend)
     for package in copies:
         assert package.BlockMask is not kernels.BlockMask

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from dense import ALPHAS, KINDS, RULES, allowed_pairs, missed, oracle, random_inputs, random_mask, token_mask
+from interpreter import require_interpreter
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.kernels.certificate import exact
@@ -141,8 +142,7 @@ def test_exact_softmax_visits_every_block():
 
 @pytest.mark.parametrize("backend", ["gather", "triton"])
 def test_the_public_function(backend):
-    if backend == "triton":
-        pytest.importorskip("triton")
+    require_interpreter(backend)
     q, k, v = random_inputs("clustered", n=97, batch=1, dtype=torch.float32)
     mask = random_mask(97, batch=1, density=0.2)
     plain = block_sparse_entmax_attention(q, k, v, mask, backend=backend)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from interpreter import require_interpreter
 
 from sparselib.kernels import (
     BlockMask,
@@ -119,5 +120,6 @@ def test_alphas_near_one_are_as_accurate_as_others(dtype, excess):
 
 @pytest.mark.parametrize("function", [block_sparse_entmax_attention, block_sparse_entmax_decode, packed])
 def test_triton_refuses_alphas_near_one(function):
+    require_interpreter()
     with pytest.raises(ValueError, match=r"`alpha` must be 1 or at least 1\.01 for the backend 'triton'"):
         function(*inputs(torch.float32), alpha=1.001, backend="triton")

@@ -13,6 +13,7 @@ from sparselib.kernels import (
 from sparselib.normalizers import entmax
 
 HEADS, N = 4, 40
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def random_inputs(dtype=torch.float64, kv_heads=2):
@@ -125,8 +126,8 @@ def test_lower_precision(dtype, backend):
         pytest.importorskip("triton")
     results = []
     for kind in (dtype, torch.float64):
-        leaves = [x.detach().to(kind).requires_grad_() for x in random_inputs(dtype)]
-        alpha = Parameter(torch.tensor([1.5, 1.25, 2.0, 1.4], dtype=torch.float32))
+        leaves = [x.detach().to(DEVICE, kind).requires_grad_() for x in random_inputs(dtype)]
+        alpha = Parameter(torch.tensor([1.5, 1.25, 2.0, 1.4], dtype=torch.float32, device=DEVICE))
         chosen = backend if kind == dtype else "gather"
         output = block_sparse_entmax_attention(*leaves, alpha=alpha, causal=True, backend=chosen)
         results.append([output, *torch.autograd.grad(output.double().square().sum(), [*leaves, alpha])])

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import torch
+from interpreter import require_interpreter
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from sparselib.kernels import (
@@ -38,8 +39,7 @@ def lists(mask):
 @pytest.mark.parametrize("mask", [None, random_mask(20)])
 @pytest.mark.parametrize("backend", ["gather", "triton"])
 def test_pytorchs_operator_checks(backend, mask, alpha):
-    if backend == "triton":
-        pytest.importorskip("triton")
+    require_interpreter(backend)
     lengths = torch.tensor([17], dtype=torch.int32)
     torch.library.opcheck(
         _operator, (*random_inputs(20), *lists(mask), None, None, lengths, 16, 16, alpha, 0.25, True, backend, False)
@@ -50,8 +50,7 @@ def test_pytorchs_operator_checks(backend, mask, alpha):
 @pytest.mark.parametrize("backend", ["gather", "triton"])
 def test_compiled_calls_are_equal(backend, mask):
     """Compile without graph breaks, with Inductor if a C++ compiler is available."""
-    if backend == "triton":
-        pytest.importorskip("triton")
+    require_interpreter(backend)
     inputs = random_inputs()
 
     def function(q, k, v):
@@ -64,7 +63,7 @@ def test_compiled_calls_are_equal(backend, mask):
 
 
 def test_backends_agree():
-    pytest.importorskip("triton")
+    require_interpreter()
     outputs = [
         block_sparse_entmax_attention(*random_inputs(), random_mask(), backend=x) for x in (None, "gather", "triton")
     ]

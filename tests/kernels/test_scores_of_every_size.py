@@ -5,6 +5,7 @@ import torch
 from dense import oracle, random_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter import require_interpreter
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.kernels.bounds import SCORE_RESOLUTION, score_error
@@ -49,8 +50,7 @@ def tolerance(q, k, v, weights, alpha):
 
 @pytest.mark.parametrize(("backend", "examples"), [("gather", 300), ("triton", 12)])
 def test_certified_rows_equal_full_attention_in_float64(backend, examples):
-    if backend == "triton":
-        pytest.importorskip("triton")
+    require_interpreter(backend)
     certified_shares = []
 
     @given(
@@ -79,8 +79,7 @@ def test_certified_rows_equal_full_attention_in_float64(backend, examples):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("size", SIZES)
 def test_weights_sum_to_one(size, backend, alpha):
-    if backend == "triton":
-        pytest.importorskip("triton")
+    require_interpreter(backend)
     for dtype, eps in ((torch.float32, 1e-5), (torch.bfloat16, 0.02)):
         q, k, v = random_inputs("random", 0, size, dtype)
         output = block_sparse_entmax_attention(q, k, torch.ones_like(v), alpha=alpha, backend=backend)
@@ -159,8 +158,7 @@ def test_padding_may_be_of_any_size():
 )
 def test_empty_inputs(shapes, alpha, backend, options):
     """Without a batch, queries or keys, outputs are zeros of the right shape, rows are certified, and gradients exist."""
-    if backend == "triton":
-        pytest.importorskip("triton")
+    require_interpreter(backend)
     q, k = (torch.ones(*shape, D, requires_grad=True) for shape in shapes)
     masks = [None]
     if shapes[0][2] and shapes[1][2]:

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
+from interpreter import require_interpreter
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from replication.timing.contenders import untrained_prediction
@@ -55,7 +56,7 @@ def both_passes(inputs, mask, **rules):
 @pytest.mark.parametrize("check", [False, True])
 def test_numbers_are_checked_only_on_request(check):
     """Only the check of lengths counts here: on a CPU, the extremes of q, k and v are read without an operator."""
-    pytest.importorskip("triton")
+    require_interpreter()
     inputs, mask = random_inputs("cpu", 64), random_mask("cpu", 64)
     lengths = torch.tensor([40])
     with Waits() as waits:
@@ -75,8 +76,7 @@ def test_a_mask_waits_once():
 def test_unchecked_lengths_are_clamped():
     inputs = random_inputs("cpu", 64)
     for backend in ("gather", "triton"):
-        if backend == "triton":
-            pytest.importorskip("triton")
+        require_interpreter(backend)
         too_long = block_sparse_entmax_attention(
             *inputs, lengths=torch.tensor([1000]), backend=backend, check=False, causal=True
         )

@@ -16,6 +16,7 @@ from replication.tables import (
     cpu,
     durations,
     forms,
+    gpu,
     initialisation,
     kmeans,
     model_speed,
@@ -30,6 +31,9 @@ from replication.tables.markers import with_tables
 TIMED_MODELS = ("minilm", "minilm-entmax", "smollm2")
 TABLES = {
     "architectures": architectures.counts,
+    "gpu-decoding": gpu.decoding,
+    "gpu-encoder": gpu.encoder,
+    "gpu-packed": gpu.packed,
     "attention-speed": attention.speed,
     "attention-targets": attention.targets,
     "bleu": bleu.bleu,

@@ -1,0 +1,99 @@
+"""Decoding, packed sequences and a whole encoder on a GPU, from the JSON lines of the scripts in benchmarks/."""
+
+import json
+from collections.abc import Iterable
+
+from replication.files.paths import ROOT
+from replication.tables.markers import markdown
+
+FOLDER = ROOT / "benchmarks" / "results"
+
+
+def encoder() -> str:
+    """Return a row per length and pass: milliseconds of an encoder, dense and by alpha and share of the blocks."""
+    hardware, rows = _read("encoder")
+    runs = _in_order((row["attention"], row["alpha"], row["share"]) for row in rows)
+    names = ["dense, SDPA" if name == "sdpa" else f"alpha = {alpha:g}, {share:.0%}" for name, alpha, share in runs]
+    times = {(row["n"], row["part"], row["attention"], row["alpha"], row["share"]): row["milliseconds"] for row in rows}
+    cells = [
+        [f"{n:,}", PARTS[part], *(_in_bold_if_faster(times[n, part, *run], times[n, part, *runs[0]]) for run in runs)]
+        for n, part in sorted({(row["n"], row["part"]) for row in rows}, key=lambda size: (size[0], size[1] == "both"))
+    ]
+    return f"{hardware}\n\n{markdown(['n', 'passes', *names], cells)}"
+
+
+def packed() -> str:
+    """Return a row per distribution of lengths and dimension: milliseconds of both passes, and megabytes."""
+    hardware, rows = _read("packed")
+    rows = [row for row in rows if row["part"] == "both"]
+    runs = _in_order((row["attention"], row["alpha"], row["density"]) for row in rows)
+    names = [
+        "`varlen_attn`" if name == "varlen_attn" else f"alpha = {alpha:g}, {density:.0%}"
+        for name, alpha, density in runs
+    ]
+    sizes = _in_order((row["median"], row["spread"], row["longest"], row["total"], row["dimension"]) for row in rows)
+    cells = []
+    for size in sizes:
+        median, spread, longest, total, dimension = size
+        by_run = {
+            (row["attention"], row["alpha"], row["density"]): row
+            for row in rows
+            if (row["median"], row["spread"], row["longest"], row["total"], row["dimension"]) == size
+        }
+        times = [by_run[run]["replayed"] or by_run[run]["milliseconds"] for run in runs]
+        memory = [f"{by_run[run]['megabytes']:,.0f}" for run in (runs[0], runs[-1])]
+        shape = [f"{median:,}, {spread}", f"{longest:,}", f"{total:,}", str(dimension)]
+        cells.append([*shape, *(_in_bold_if_faster(time, times[0]) for time in times), *memory])
+    header = ["median, spread", "longest", "tokens", "D", *names, "MB, `varlen_attn`", "MB, ours"]
+    return f"{hardware}\n\n{markdown(header, cells)}"
+
+
+def decoding() -> str:
+    """Return a row per cache and share of its keys: microseconds of a call replayed from a CUDA graph, and as called."""
+    hardware, rows = _read("decoding")
+    rows = [row for row in rows if "n" in row]
+    columns = {
+        "alpha = 1.5": ("ours", 1.5),
+        "softmax": ("ours", 1.0),
+        "FlexAttention": ("flex", 1.0),
+        "SDPA, all keys": ("sdpa", 1.0),
+        "pages of 16, alpha = 1.5": ("ours, pages of 16", 1.5),
+        "pages of 64, alpha = 1.5": ("ours, pages of 64", 1.5),
+    }
+    cells = []
+    for n, batch in sorted({(row["n"], row["batch"]) for row in rows}):
+        of_size = [row for row in rows if (row["n"], row["batch"]) == (n, batch)]
+        for density in sorted({row["density"] for row in of_size}):
+            times = {(row["attention"], row["alpha"]): row for row in of_size if row["density"] == density}
+            cells.append(
+                [f"{n:,}", str(batch), f"{density:.0%}", *(_microseconds(times.get(key)) for key in columns.values())]
+            )
+    return f"{hardware}\n\n{markdown(['n', 'sequences', 'keys', *columns], cells)}"
+
+
+PARTS = {"forward": "forward", "both": "forward and backward"}
+
+
+def _read(name: str) -> tuple[str, list[dict]]:
+    """Return the GPU with its software, and the rows."""
+    hardware, *rows = map(json.loads, (FOLDER / f"{name}.jsonl").read_text().splitlines())
+    versions = hardware["versions"]
+    heading = f"{hardware['gpu']}, CUDA {hardware['cuda']}, torch {versions['torch']}, triton {versions['triton']}."
+    return heading, rows
+
+
+def _in_order(values: Iterable[tuple]) -> list[tuple]:
+    """Return the different values in order of appearance."""
+    return list(dict.fromkeys(values))
+
+
+def _in_bold_if_faster(milliseconds: float, peer: float) -> str:
+    return f"**{milliseconds:.1f}**" if milliseconds < peer else f"{milliseconds:.1f}"
+
+
+def _microseconds(row: dict | None) -> str:
+    """Format the time replayed from a CUDA graph, and as called from Python if that takes over 10 % longer."""
+    if row is None or "graph_microseconds" not in row:
+        return "failed" if row and "error" in row else ""
+    called, replayed = row["microseconds"], row["graph_microseconds"]
+    return f"{replayed:,.0f}" + (f" ({called:,.0f})" if called > 1.1 * replayed else "")
