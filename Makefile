@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 # It would add settings of other workflows, such as another cluster's.
 unexport SNAKEMAKE_PROFILE
 
-.PHONY: help env docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers architectures tables clean
+.PHONY: help env docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers hashes architectures tables clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,11 +20,12 @@ ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
 .venv/installed: moved
 endif
 
-.venv/installed: requirements.lock pyproject.toml replication/pyproject.toml workflow/terminal/pyproject.toml
+# pip refuses a package whose file has none of the listed hashes. PyTorch's file depends on the index that it comes from.
+.venv/installed: requirements.lock requirements.hashed pyproject.toml replication/pyproject.toml workflow/terminal/pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; v in ((3, 11), (3, 12)) or sys.exit("PYTHON must be Python 3.11 or 3.12, got %d.%d; run: make env PYTHON=python3.11" % v)'
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install --quiet --quiet "$$(grep '^torch==' requirements.lock)"
-	$(BIN)/pip install --quiet --quiet --no-deps -r requirements.lock
+	$(BIN)/pip install --quiet --quiet --no-deps --require-hashes -r requirements.hashed
 	$(BIN)/pip install --quiet --quiet --no-deps --editable . --editable replication --editable workflow/terminal
 	@printf '%s\n' "$(CURDIR)" > $@
 
@@ -112,6 +113,12 @@ docs: env  ## build the site
 # Classify the Hugging Face architectures as exact or refused; run this after updating transformers.
 architectures: env  ## classify the Hugging Face architectures
 	python tests/sparselib/huggingface/architectures.py
+
+# List the hashes of all files of the locked packages; run this after changing the lock. It needs uv.
+hashes: env  ## rewrite the hashes of the locked packages
+	printf '%s\n' "# requirements.lock with the SHA-256 of each package's files, but for torch, whose file depends on the index." > requirements.hashed.partial
+	grep -v '^torch==' requirements.lock | uv pip compile - --quiet --no-deps --universal --python-version 3.11 --generate-hashes --no-header --no-annotate >> requirements.hashed.partial
+	mv requirements.hashed.partial requirements.hashed
 
 # Rewrite the tables between markers in the READMEs, and the figures that compare runs, from the runs' files.
 tables: env  ## rewrite the tables of the READMEs

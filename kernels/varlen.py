@@ -103,4 +103,4 @@ def _padded_positions(cu_seqlens: Tensor, total: int, longest: int) -> Tensor:
 def _unpacked(x: Tensor, positions: Tensor, batch: int, longest: int) -> Tensor:
     """Copy ``[total, H, D]`` into ``[B, H, longest, D]``, with zeros behind each sequence."""
     zeros = x.new_zeros((batch * longest, *x.shape[1:]))
-    return zeros.index_copy(0, positions, x).unflatten(0, (batch, longest)).transpose(1, 2)
+    return zeros.index_copy_(0, positions, x).unflatten(0, (batch, longest)).transpose(1, 2)

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import version
 
 import pytest
@@ -25,6 +26,7 @@ def pins(requirements):
 
 REPRODUCE = pins(REPLICATION["optional-dependencies"]["reproduce"])
 LOCK = pins((ROOT / "requirements.lock").read_text().splitlines())
+HASHED = (ROOT / "requirements.hashed").read_text()
 
 
 def test_conda_names_the_pins_of_pip():
@@ -42,6 +44,29 @@ def test_the_lock_holds_every_package_that_is_asked_for():
         for requirement in itertools.chain(project["dependencies"], *project["optional-dependencies"].values()):
             asked.add(re.match(r"[a-z0-9-]+", requirement)[0])
     assert asked - {"sparselib"} <= LOCK.keys()
+
+
+def test_each_locked_package_has_hashes_but_torch():
+    entries = re.findall(
+        r"^(\S+?==\S+)[^\n]*\\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", HASHED, flags=re.MULTILINE
+    )
+    hashed = {re.sub("[._]", "-", name): pin for name, pin in pins(entry for entry, _ in entries).items()}
+    assert hashed == {re.sub("[._]", "-", name): pin for name, pin in LOCK.items() if name != "torch"}
+
+
+def test_pip_refuses_a_file_with_another_hash(tmp_path):
+    """pip stops before it installs anything."""
+    wheel = tmp_path / "tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+    (tmp_path / "hashed").write_text(f"{wheel} --hash=sha256:{'0' * 64}\n")
+    command = next(line for line in (ROOT / "Makefile").read_text().splitlines() if "--require-hashes" in line)
+    arguments = command.split()[1:-1]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *arguments, tmp_path / "hashed"], capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "DO NOT MATCH THE HASHES" in done.stderr
 
 
 def test_the_lock_leaves_out_what_slows_every_notebook():
@@ -71,6 +96,7 @@ def installed(tmp_path):
     folder = tmp_path / "first"
     for name in (
         "requirements.lock",
+        "requirements.hashed",
         "pyproject.toml",
         "replication/pyproject.toml",
         "workflow/terminal/pyproject.toml",
