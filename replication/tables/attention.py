@@ -84,7 +84,10 @@ def targets() -> str:
                 DENSITY,
             ) and "share_of_limit" in row:
                 what = "share of the speed of the matrix products alone", row["dimension"], "at least 50 %"
-                judged = row | {"replayed_share": row["share_of_limit"], "replayed_met": row["share_of_limit"] >= LEAST_SHARE}
+                judged = row | {
+                    "replayed_share": row["share_of_limit"],
+                    "replayed_met": row["share_of_limit"] >= LEAST_SHARE,
+                }
                 groups.setdefault(what, []).append((judged, "share"))
         rows += [[report["hardware"]["gpu"], *_summary(what, judged)] for what, judged in groups.items()]
     return markdown(header, rows)

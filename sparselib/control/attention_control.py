@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sparselib.control.block_attention import attend_to_blocks
 from sparselib.control.calls import BlockGraph, Graph, LayerCall, Mode, Observer, TokenPairs, VisitedBlocks, is_same
+from sparselib.control.certified import CertifiedRows
 from sparselib.control.compiled import compiled_mode, register
 from sparselib.control.open_blocks import OPEN, Block, backward_pass
 from sparselib.dense_attention import PLAIN, Scoring, attention_weights
@@ -128,8 +129,13 @@ class AttentionControl:
             yield
 
     @contextmanager
-    def visiting(self, blocks: BlockGraph, alpha: float | None = None) -> Iterator[None]:
+    def visiting(
+        self, blocks: BlockGraph, alpha: float | None = None, certify: bool = False
+    ) -> Iterator[CertifiedRows | None]:
         """Compute attention over the given blocks only, under the model's own mask and scores; see :class:`VisitedBlocks`.
+
+        With `certify`, yield the :class:`CertifiedRows`, to which each call adds the rows that provably equal full attention.
+        Bounds of all blocks are computed for it in each call, and softmax certifies only rows that visit all blocks.
 
         Raises
         ------
@@ -141,8 +147,9 @@ class AttentionControl:
             raise ValueError(
                 "`visiting()` cannot be combined with `restricted_to()` or `observing()`; leave these first"
             )
-        with self._in_mode(VisitedBlocks(blocks, alpha)):
-            yield
+        found = CertifiedRows() if certify else None
+        with self._in_mode(VisitedBlocks(blocks, alpha, found)):
+            yield found
 
     def weights(
         self,
@@ -195,7 +202,12 @@ class AttentionControl:
         alpha = alpha_of(self.normalizer_of(layer)) if mode.alpha is None else mode.alpha
         is_cross = layer in self.cross_layers
         blocks = mode.blocks(layer, q, k, None if is_cross else description.lengths)
-        return attend_to_blocks(q, k, v, blocks, visible, description, scoring, alpha, is_cross)
+        certify = mode.certified is not None and backward_pass() == -1  # a checkpoint recomputes what was certified
+        call = (q, k, v, blocks, visible, description, scoring, alpha, is_cross, certify)
+        output, rows = attend_to_blocks(*call)
+        if certify:
+            mode.certified.calls.append((layer, rows))
+        return output
 
     def _described(self, layer: int, visible: Tensor | None) -> Description:
         """Return the mask as ``described``, which reads all pairs, once for the layers that share a mask or alternate."""

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from sparselib.control.certified import uncertified
 from sparselib.dense_attention import Scoring
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention, block_sparse_entmax_decode
 from sparselib.masks.pattern import looked_up
@@ -22,28 +23,61 @@ def attend_to_blocks(
     scoring: Scoring,
     alpha: float,
     is_cross: bool,
-) -> Tensor:
-    """Return the output over some blocks under the model's mask, which is described.
+    certify: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Return the output over some blocks under the model's mask, which is described, and, to certify, its certified rows.
 
     Masks that are neither causal nor of padding on the right, soft caps and biases are token-level rules. PyTorch computes
-    these on every device. The newest tokens of a cache are decoded.
+    these on every device, and certifies none of their rows. The newest tokens of a cache are decoded. A certificate needs the
+    attention's thresholds, so one newest token is then not decoded, and several are not certified.
     """
     causal, lengths, rule, _ = description
     is_ruled = scoring.score_mod is not None or (blocks is not None and blocks.mask_mod is not None)
-    newest = description.newest or (visible is None and q.shape[2] == 1)
-    if newest and not is_ruled and _can_decode(q, k, v, blocks):
+    newest = not is_ruled and (description.newest or (visible is None and q.shape[2] == 1))
+    if (
+        newest and q.shape[2] > 1 and lengths is not None and (lengths == q.shape[2]).all()
+    ):  # a prompt, in an empty cache
+        k, v = (x[:, :, : q.shape[2]] for x in (k, v))
+        blocks = None if blocks is None else _first_keys(blocks, slice(None), q.shape[2])
+        newest, causal, lengths, rule = False, True, None, None
+    one_certified = certify and newest and q.shape[2] == 1
+    if newest and not one_certified and _can_decode(q, k, v, blocks):
         lengths = None if lengths is None else lengths.expand(len(q))
-        return block_sparse_entmax_decode(q, k, v, blocks, alpha=alpha, scale=scoring.scale, lengths=lengths)
-    # The kernel's lengths hide queries, too, but padding of a source does not.
-    if is_cross and lengths is not None and rule is None:
+        output = block_sparse_entmax_decode(q, k, v, blocks, alpha=alpha, scale=scoring.scale, lengths=lengths)
+        return output, uncertified(q) if certify else None
+    if one_certified:
+        causal, rule, blocks = False, None, _of_query_heads(blocks, q.shape[1])
+    # The kernel's lengths hide queries, too, but padding of a source and unused places of a cache do not.
+    if (is_cross or one_certified) and lengths is not None and rule is None:
         if not is_ruled:
-            return _attend_to_real_keys(q, k, v, blocks, lengths.expand(len(q)), alpha, scoring.scale)
+            return _attend_to_real_keys(q, k, v, blocks, lengths.expand(len(q)), alpha, scoring.scale, certify)
         rule = looked_up(visible)
     if rule is not None:
         causal, lengths, is_ruled = False, None, True
-    rules = {"causal": causal, "lengths": lengths, "mask_mod": rule, "score_mod": scoring.score_mod}
-    backend = "gather" if is_ruled else None
-    return block_sparse_entmax_attention(q, k, v, blocks, alpha=alpha, scale=scoring.scale, backend=backend, **rules)
+    rules = {"alpha": alpha, "scale": scoring.scale, "causal": causal, "lengths": lengths}
+    if is_ruled:
+        mods = {"mask_mod": rule, "score_mod": scoring.score_mod, "backend": "gather"}
+        output = block_sparse_entmax_attention(q, k, v, blocks, **rules, **mods)
+        return output, uncertified(q) if certify else None
+    return _attend(q, k, v, blocks, certify, **rules)
+
+
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, blocks: BlockMask | None, certify: bool, **rules: object
+) -> tuple[Tensor, Tensor | None]:
+    """Return the output without token-level rules, and, to certify, its certified rows."""
+    if not certify:
+        return block_sparse_entmax_attention(q, k, v, blocks, **rules), None
+    output, certificate = block_sparse_entmax_attention(q, k, v, blocks, certify=True, **rules)
+    return output, certificate.rows
+
+
+def _of_query_heads(blocks: BlockMask | None, heads: int) -> BlockMask | None:
+    """Return the lists of key heads for each query head that shares them; other lists are unchanged."""
+    if blocks is None or blocks.shape[1] in (1, heads):
+        return blocks
+    dense = blocks.to_dense().repeat_interleave(heads // blocks.shape[1], 1)
+    return BlockMask.from_dense(dense, blocks.block_size, blocks.length)
 
 
 def _can_decode(q: Tensor, k: Tensor, v: Tensor, blocks: BlockMask | None) -> bool:
@@ -57,27 +91,33 @@ def _can_decode(q: Tensor, k: Tensor, v: Tensor, blocks: BlockMask | None) -> bo
 
 
 def _attend_to_real_keys(
-    q: Tensor, k: Tensor, v: Tensor, mask: BlockMask | None, lengths: Tensor, alpha: float, scale: float | None
-) -> Tensor:
-    """Return the output of all queries over the first ``lengths [B]`` keys, with one kernel call per different length."""
-    parts, order = [], []
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: BlockMask | None,
+    lengths: Tensor,
+    alpha: float,
+    scale: float | None,
+    certify: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Return the output of all queries over the first ``lengths [B]`` keys, with one kernel call per different length.
+
+    The second result is the certified rows, or None if `certify` is False.
+    """
+    parts, certified, order = [], [], []
     for length in lengths.unique().tolist():
         rows = (lengths == length).nonzero()[:, 0]
         keys = max(length, 1)
-        part = block_sparse_entmax_attention(
-            q[rows],
-            k[rows, :, :keys],
-            v[rows, :, :keys],
-            None if mask is None else _first_keys(mask, rows, keys),
-            alpha=alpha,
-            scale=scale,
-        )
+        first = None if mask is None else _first_keys(mask, rows, keys)
+        part, found = _attend(q[rows], k[rows, :, :keys], v[rows, :, :keys], first, certify, alpha=alpha, scale=scale)
         parts.append(part if length else torch.zeros_like(part))
+        certified.append(found)
         order.append(rows)
-    return torch.cat(parts)[torch.cat(order).argsort()]
+    place = torch.cat(order).argsort()
+    return torch.cat(parts)[place], torch.cat(certified)[place] if certify else None
 
 
-def _first_keys(mask: BlockMask, rows: Tensor, keys: int) -> BlockMask:
+def _first_keys(mask: BlockMask, rows: Tensor | slice, keys: int) -> BlockMask:
     """Return the block mask of some of the batch's sequences over the first keys."""
     dense = mask.to_dense()
     dense = dense[..., : -(-keys // mask.block_size[1])]

@@ -7,6 +7,7 @@ from types import MethodType
 import torch
 from torch import Tensor
 
+from sparselib.control.certified import CertifiedRows
 from sparselib.dense_attention import PLAIN, Scoring, gold_graph
 from sparselib.kernels import BlockMask
 from sparselib.normalizers import entmax15
@@ -121,6 +122,7 @@ class VisitedBlocks:
     blocks : callable
         Maps a layer's number, queries, keys and lengths to a :class:`~sparselib.kernels.BlockMask`, or to None for all blocks.
     alpha : float, optional, instead of the alpha of the model's normaliser
+    certified : CertifiedRows, optional, to which each call adds its certified rows
 
     Examples
     --------
@@ -130,6 +132,7 @@ class VisitedBlocks:
 
     blocks: BlockGraph
     alpha: float | None = None
+    certified: CertifiedRows | None = None
 
 
 Mode = TokenPairs | VisitedBlocks

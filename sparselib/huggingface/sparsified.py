@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from sparselib.control import AttentionControl, LayerCall
+from sparselib.control import AttentionControl, CertifiedRows, LayerCall
 from sparselib.graphs import PredictedGraph
 from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
 from sparselib.huggingface.blocks import visited_blocks
@@ -91,7 +91,7 @@ class Sparsified(AbstractContextManager):
         graph = self._graphs[call.layer]
         return call.visible.expand(-1, call.q.shape[1], -1, -1) if graph is None else graph(call)
 
-    def to_blocks(self, size: int) -> AbstractContextManager:
+    def to_blocks(self, size: int, certify: bool = False) -> AbstractContextManager[CertifiedRows | None]:
         """Return a context manager in which the block-sparse kernel visits only blocks that contain a predicted pair.
 
         All pairs of these blocks attend, so recall can only grow. No step needs memory for each pair of tokens.
@@ -103,6 +103,9 @@ class Sparsified(AbstractContextManager):
         ----------
         size : int
             Tokens per block, at least 1.
+        certify : bool
+            Whether ``with ... as found`` gives the rows that provably equal full attention, see
+            :class:`~sparselib.control.CertifiedRows`.
 
         Raises
         ------
@@ -110,7 +113,7 @@ class Sparsified(AbstractContextManager):
             If `size` is below 1, distances predict a head, or a head was tuned for blocks of another size. Sparsify an encoder
             with ``predictors=("blocks",)``, a decoder with ``("kmeans", "window")``.
         """
-        return self.control.visiting(visited_blocks(self._layers, size))
+        return self.control.visiting(visited_blocks(self._layers, size), certify=certify)
 
     def save(self, folder: str | Path) -> None:
         """Write ``sparsified.safetensors``, atomically.
