@@ -93,6 +93,25 @@ def targets() -> str:
     return markdown(header, rows)
 
 
+def softmax_passes() -> str:
+    """Return how many times as fast as FlexAttention our softmax is over the same blocks, in each pass, by GPU and size."""
+    rows = []
+    for report in reports():
+        times = {
+            (row["n"], row["dimension"], row["attention"], row["part"]): row["replayed"]
+            for row in report["rows"]
+            if row["attention"] in ("ours, softmax", "flex")
+        }
+        for n, dimension in sorted({key[:2] for key in times if key[2] == "flex"}):
+            forward, both = (
+                [times[n, dimension, name, part] for name in ("flex", "ours, softmax")] for part in ("forward", "both")
+            )
+            backward = [whole - first for whole, first in zip(both, forward, strict=True)]
+            ratios = [f"{flex / ours:.2f}" for flex, ours in (forward, backward, both)]
+            rows.append([report["hardware"]["gpu"], f"{n:,}", str(dimension), *ratios])
+    return markdown(["GPU", "n", "D", "forward", "backward", "together"], rows)
+
+
 def _summary(what: tuple[str, int, str], judged: list[tuple[dict, str]]) -> list[str]:
     """Return a target's cells; values are replayed from a CUDA graph, except those of calls that take too long for it."""
     target, dimension, least = what

@@ -35,6 +35,7 @@ TABLES = {
     "gpu-encoder": gpu.encoder,
     "gpu-packed": gpu.packed,
     "attention-speed": attention.speed,
+    "attention-softmax": attention.softmax_passes,
     "attention-targets": attention.targets,
     "bleu": bleu.bleu,
     "bleu-darby": bleu.darby,
