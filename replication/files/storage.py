@@ -48,7 +48,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
     prefix = f".{path.name}."
     for left in path.parent.glob(f"{glob.escape(prefix)}*.partial*"):
         _remove_unless_written(left)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".partial" + path.suffix)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".partial" + path.suffix)
+    except OSError as error:
+        error.filename = str(path)
+        raise
     # The lock marks a living writer, because the system releases it whenever a process ends.
     fcntl.flock(handle, fcntl.LOCK_EX)
     temporary = Path(name)

@@ -41,6 +41,8 @@ def verify(root: Path, *, whole: bool = False, beside: Collection[str] = (), qui
     FormatError
         If a file is missing, not listed, of another run or configuration, or has changed; the error names it.
     """
+    if not Path(root).is_dir():
+        raise FormatError(f"{root}: must be the folder of a run, got {'a file' if Path(root).exists() else 'none'}")
     manifest = read_manifest(root)
     listed, plan = manifest["made"], manifest["plan"]
     if not listed:

@@ -64,8 +64,8 @@ def claims(
     from replication.files.storage import write_table
     from replication.files.verification import verify
 
-    stated = pd.read_csv(published / "claims.csv")
     verify(results)
+    stated = pd.read_csv(published / "claims.csv")
     write_table(output, ledger(stated, results), may_be_empty=["effect"])
 
 

@@ -40,10 +40,23 @@ def stage(function: Callable) -> Callable:
             with making(command_of(function, kwargs), settings_of(kwargs)):
                 return function(*args, **kwargs)
         except (ValueError, OSError) as error:
-            typer.secho(f"error: {' '.join(str(error).split())}", fg="red", err=True)
+            typer.secho(f"error: {' '.join(words_of(error).split())}", fg="red", err=True)
             raise typer.Exit(1) from error
 
     return wrapped
+
+
+def words_of(error: Exception) -> str:
+    """Return an error's message; the system's own errors name their file first, without a number.
+
+    Examples
+    --------
+    >>> words_of(FileNotFoundError(2, "No such file or directory", "run.zip"))
+    'run.zip: no such file or directory'
+    """
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    return str(error)
 
 
 def command_of(function: Callable, arguments: dict[str, object]) -> str:

@@ -9,13 +9,17 @@ import sys
 
 import pytest
 import torch
+from command_line import assert_one_line, run
 from transformers import RobertaConfig, RobertaForMaskedLM
 
 from replication.corpora.folder import read_folder
 from replication.corpora.parallel import read_parallel
+from replication.files.paths import ROOT
 from replication.files.storage import write_tensors
 from replication.masked_lm.model import load_model
 from replication.training import save_trained
+
+PUBLISHED = str(ROOT / "config/published")
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 50}
 WORDS = "héllo world\nmore words\n"
@@ -174,3 +178,23 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(PermissionError, match=str(tmp_path)):
         write_tensors(tmp_path / "t.safetensors", {"a": torch.zeros(1)}, kind="test")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["keep", "nowhere"], "nowhere: no such file or directory"),
+        (["claims", "nowhere", "--output", "claims.csv"], "nowhere: must be the folder of a run, got none"),
+        (["claims", "a file", "--output", "claims.csv"], "a file: must be the folder of a run, got a file"),
+        (["report", "nowhere", "--output", "report.html"], "nowhere: must be the folder of a run, got none"),
+        (["replay", "none.zip", "--output", "new"], "none.zip: no such file or directory"),
+        (["printed", "--published", PUBLISHED, "--output", "/proc/c.csv"], "/proc/c.csv: no such file or directory"),
+        (["sweep", "masked_lm", "--config", "nothing.yaml"], "nothing.yaml: no such file or directory"),
+    ],
+)
+def test_a_missing_file_or_folder_is_named(tmp_path, arguments, said):
+    (tmp_path / "a file").write_text("")
+    command, *rest = arguments
+    result = run(tmp_path, command, *rest, config=None)
+    assert_one_line(result, said)
+    assert "Errno" not in result.output

@@ -273,7 +273,7 @@ MISSING_WITH = {
     "weights": (("masked_lm/model",), {"code": "c"}, "shipped/masked_lm/model/weights.safetensors"),
 }
 WITHOUT_CONFIGURATION = {
-    "claims": (("r",), {"published": "nowhere", "output": "out"}),
+    "claims": (("nowhere",), {"output": "out"}),
     "printed": ((), {"published": "nowhere", "output": "out"}),
     "report": (("nowhere",), {"output": "out"}),
     "archive": ((), {"results": "r", "file": "nowhere", "output": "out"}),
