@@ -124,25 +124,51 @@ def test_lengths_dimensions_and_blocks(n, d, alpha, block):
     check_errors(random_inputs(n, d), random_mask(n, block), alpha=alpha)
 
 
+#: A GPU compiles kernels for seconds in each setting, so settings rotate: every third one runs with given other parameters, and
+#: each with any two of them.
+SETTINGS = list(product((None, 16, 64), (False, True)))
+DIMENSIONS = (16, 32, 64, 128)
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def settings_of(d, alpha, dtype):
+    """Return a third of the block sizes with and without causality."""
+    first = DIMENSIONS.index(d) + ALPHAS.index(alpha) + DTYPES.index(dtype)
+    return SETTINGS[first % 3 :: 3]
+
+
+@pytest.mark.parametrize("fixed", [("d", "alpha"), ("d", "dtype"), ("alpha", "dtype")])
+def test_each_setting_runs_with_any_two_parameters(fixed):
+    values = {"d": DIMENSIONS, "alpha": ALPHAS, "dtype": DTYPES}
+    for two in product(*(values[name] for name in fixed)):
+        (other,) = set(values) - set(fixed)
+        run = [settings_of(**dict(zip(fixed, two, strict=True)), **{other: value}) for value in values[other]]
+        assert {setting for some in run for setting in some} == set(SETTINGS)
+
+
 @gpu
 @needs_gpu
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize(("n", "d", "alpha"), list(product(LENGTHS, [16, 32, 64, 128], ALPHAS)))
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "d", "alpha"), list(product(LENGTHS, DIMENSIONS, ALPHAS)))
 def test_all_lengths_and_dimensions(n, d, alpha, dtype):
-    for block, causal in product((None, 16, 64), (False, True)):
+    for block, causal in settings_of(d, alpha, dtype):
         check_errors(random_inputs(n, d, dtype=dtype), block and random_mask(n, block), alpha=alpha, causal=causal)
+
+
+BLOCKS = [1, 2, 4, 8, 16, 20, 32, 64, 96, 128, 256, (16, 64), (128, 32), (3, 20)]
 
 
 @gpu
 @needs_gpu
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("block", [1, 2, 4, 8, 16, 20, 32, 64, 96, 128, 256, (16, 64), (128, 32), (3, 20)])
+@pytest.mark.parametrize("block", BLOCKS)
 def test_all_blocks(block, alpha):
     lengths = torch.tensor([300, 97], device=DEVICE)
-    for dtype, d in ((torch.float32, 40), (torch.float16, 64), (torch.bfloat16, 256)):
-        inputs = random_inputs(300, d, batch=2, heads=4, kv_heads=2, dtype=dtype)
-        check_errors(inputs, random_mask(300, block, batch=2, heads=4), alpha=alpha)
-        check_errors(inputs, random_mask(300, block, heads=1), alpha=alpha, causal=True, lengths=lengths)
+    kinds = ((torch.float32, 40), (torch.float16, 64), (torch.bfloat16, 256))
+    dtype, d = kinds[(BLOCKS.index(block) + ALPHAS.index(alpha)) % 3]  # each block with each of them
+    inputs = random_inputs(300, d, batch=2, heads=4, kv_heads=2, dtype=dtype)
+    check_errors(inputs, random_mask(300, block, batch=2, heads=4), alpha=alpha)
+    check_errors(inputs, random_mask(300, block, heads=1), alpha=alpha, causal=True, lengths=lengths)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
