@@ -7,6 +7,9 @@ from replication.files.paths import ROOT
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "benchmarks" / "results"
+PARTS = {"forward": "forward", "both": "forward and backward"}
+#: What tells settings of packed sequences apart.
+PACK = ("median", "spread", "longest", "total", "dimension")
 
 
 def encoder() -> str:
@@ -31,14 +34,14 @@ def packed() -> str:
         "`varlen_attn`" if name == "varlen_attn" else f"alpha = {alpha:g}, {density:.0%}"
         for name, alpha, density in runs
     ]
-    sizes = _in_order((row["median"], row["spread"], row["longest"], row["total"], row["dimension"]) for row in rows)
+    sizes = _in_order(tuple(row[name] for name in PACK) for row in rows)
     cells = []
     for size in sizes:
         median, spread, longest, total, dimension = size
         by_run = {
             (row["attention"], row["alpha"], row["density"]): row
             for row in rows
-            if (row["median"], row["spread"], row["longest"], row["total"], row["dimension"]) == size
+            if tuple(row[name] for name in PACK) == size
         }
         times = [by_run[run]["replayed"] or by_run[run]["milliseconds"] for run in runs]
         memory = [f"{by_run[run]['megabytes']:,.0f}" for run in (runs[0], runs[-1])]
@@ -69,9 +72,6 @@ def decoding() -> str:
                 [f"{n:,}", str(batch), f"{density:.0%}", *(_microseconds(times.get(key)) for key in columns.values())]
             )
     return f"{hardware}\n\n{markdown(['n', 'sequences', 'keys', *columns], cells)}"
-
-
-PARTS = {"forward": "forward", "both": "forward and backward"}
 
 
 def _read(name: str) -> tuple[str, list[dict]]:

@@ -203,8 +203,7 @@ class AttentionControl:
         is_cross = layer in self.cross_layers
         blocks = mode.blocks(layer, q, k, None if is_cross else description.lengths)
         certify = mode.certified is not None and backward_pass() == -1  # a checkpoint recomputes what was certified
-        call = (q, k, v, blocks, visible, description, scoring, alpha, is_cross, certify)
-        output, rows = attend_to_blocks(*call)
+        output, rows = attend_to_blocks(q, k, v, blocks, visible, description, scoring, alpha, is_cross, certify)
         if certify:
             mode.certified.calls.append((layer, rows))
         return output

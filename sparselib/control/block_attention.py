@@ -34,9 +34,8 @@ def attend_to_blocks(
     causal, lengths, rule, _ = description
     is_ruled = scoring.score_mod is not None or (blocks is not None and blocks.mask_mod is not None)
     newest = not is_ruled and (description.newest or (visible is None and q.shape[2] == 1))
-    if (
-        newest and q.shape[2] > 1 and lengths is not None and (lengths == q.shape[2]).all()
-    ):  # a prompt, in an empty cache
+    # A prompt that fills an empty cache is causal over the cache's first keys.
+    if newest and q.shape[2] > 1 and lengths is not None and (lengths == q.shape[2]).all():
         k, v = (x[:, :, : q.shape[2]] for x in (k, v))
         blocks = None if blocks is None else _first_keys(blocks, slice(None), q.shape[2])
         newest, causal, lengths, rule = False, True, None, None

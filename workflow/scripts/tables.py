@@ -31,9 +31,6 @@ from replication.tables.markers import with_tables
 TIMED_MODELS = ("minilm", "minilm-entmax", "smollm2")
 TABLES = {
     "architectures": architectures.counts,
-    "gpu-decoding": gpu.decoding,
-    "gpu-encoder": gpu.encoder,
-    "gpu-packed": gpu.packed,
     "attention-speed": attention.speed,
     "attention-softmax": attention.softmax_passes,
     "attention-targets": attention.targets,
@@ -60,6 +57,9 @@ TABLES = {
     "forms-tested-fully": forms.tested_fully,
     "judged-brown": partial(claims.judged, "brown", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512": partial(claims.judged, "brown-512", ("sparse-consistency", "mlm-", "blocks-")),
+    "gpu-decoding": gpu.decoding,
+    "gpu-encoder": gpu.encoder,
+    "gpu-packed": gpu.packed,
     "initialisation": initialisation.initialisation,
     "judged-brown-512-seed1": partial(claims.judged, "brown-512-seed1", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512-untied": partial(claims.judged, "brown-512-untied", ("sparse-consistency", "mlm-")),
