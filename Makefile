@@ -55,7 +55,7 @@ test: lint  ## lint, unit tests, the workflow and every notebook
 	$(MAKE) --no-print-directory docs
 	pytest -q tests/made
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
-	OMP_NUM_THREADS=1 pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
+	OMP_NUM_THREADS=1 JUPYTER_DEFAULT_PROVISIONER_NAME=file-sockets pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
 
 # Kill a run, or some of its jobs, fifty times; `make test` does so six times.
 test-kills: env  ## kill a run fifty times

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from snakemake.logging import logger
 
+from replication.jupyter import kernel_environment
+
 #: Variable that adds a profile of Snakemake's to every run.
 PROFILE = "SNAKEMAKE_PROFILE"
 
@@ -37,5 +39,6 @@ def name_foreign_settings() -> None:
 
 def use_own_kernels() -> None:
     """Let notebooks run in this environment, and not in a user's or another environment's kernel of the same name."""
-    os.environ.pop("JUPYTER_PATH", None)
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    own = kernel_environment()
+    os.environ.clear()
+    os.environ.update(own)

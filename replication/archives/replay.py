@@ -1,7 +1,6 @@
 """Replay of an archive: its ledger, notebooks and figures are made again and compared byte by byte."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from replication.files.manifest import changing, making
 from replication.files.paths import ELSEWHERE, ROOT
 from replication.files.storage import FormatError, write_table
 from replication.files.verification import verify
+from replication.jupyter import kernel_environment
 
 #: Rules of the ledger, in the repository and in archives.
 PUBLISHED = "config/published/claims.csv"
@@ -127,9 +127,7 @@ def _run(folder: Path, executed: tuple[str, dict]) -> str:
     for key, value in papermill["parameters"].items():
         # Raw, because papermill turns a text such as 2024 into a number.
         command += ["-r" if isinstance(value, str) else "-p", key, str(value)]
-    # A user's or another environment's kernel of the same name must not run the notebooks.
-    own = {name: value for name, value in os.environ.items() if name != "JUPYTER_PATH"}
-    environment = own | {"JUPYTER_PREFER_ENV_PATH": "1", ELSEWHERE: str(folder.absolute())}
+    environment = kernel_environment() | {ELSEWHERE: str(folder.absolute())}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         (*_, reason) = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
