@@ -74,7 +74,7 @@ def replay(archive: Path, folder: Path, cores: int = 1, say: Callable[[str], Non
     verify(folder / results)
     with making(f"claims {results}"):
         judged = ledger(pd.read_csv(folder / PUBLISHED), folder / results)
-        write_table(folder / results / "claims.csv", judged, may_be_empty=["effect"])
+        write_table(folder / results / "claims.csv", judged)
     say(f"{archive}: intact; running {len(notebooks)} notebooks")
     with ThreadPoolExecutor(cores) as pool:
         for name in pool.map(partial(_run, folder), notebooks):

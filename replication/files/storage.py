@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from safetensors import SafetensorError, safe_open
 
 from replication.files.manifest import FormatError, add_output
-from replication.files.ranges import check_ranges
+from replication.files.schema import check_table
 
 # pandas and torch are slow to import, and only callers with a table or a tensor need them.
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
     from torch import Tensor
 
 #: The user's mask of file permissions, which can only be read by setting it.
@@ -100,39 +100,21 @@ def write_json(path: str | Path, value: object) -> None:
         temporary.write_text(json.dumps(value, indent=2) + "\n")
 
 
-def write_table(path: str | Path, table: DataFrame, may_be_empty: Collection[str] = ()) -> None:
+def write_table(path: str | Path, table: DataFrame) -> None:
     """Write a tidy table as parquet or CSV, by the path's suffix.
-
-    Parameters
-    ----------
-    may_be_empty : collection of str
-        Columns that may have empty, NaN or infinite cells.
 
     Raises
     ------
     ValueError
-        If another column has such a cell, or if a number is outside its column's range (:mod:`replication.files.ranges`).
+        If it does not have the columns of its place, or has impossible values in them (:mod:`replication.files.schema`).
     """
-    check_ranges(Path(path), table)
-    for column in table.columns.difference(list(may_be_empty), sort=False):
-        if len(empty_rows := _empty_rows(table[column])):
-            row = empty_rows[0]
-            raise ValueError(
-                f"{path}: column {column} of row {row} must not be empty, NaN or infinite, got {table[column].iloc[row]}"
-            )
+    path = Path(path)
+    check_table(path, table)
     with replacing(path) as temporary:
-        if Path(path).suffix == ".parquet":
+        if path.suffix == ".parquet":
             table.to_parquet(temporary, index=False)
         else:
             table.to_csv(temporary, index=False)
-
-
-def _empty_rows(values: Series) -> list[int]:
-    """Return the rows whose cell is empty, NaN or infinite."""
-    missing = values.isna()
-    if values.dtype.kind == "f":
-        missing |= values.abs() == float("inf")
-    return missing.to_numpy().nonzero()[0].tolist()
 
 
 def write_tensors(path: str | Path, tensors: dict[str, Tensor], *, kind: str, **header: object) -> None:

@@ -163,7 +163,7 @@ def scaling(config: ConfigFile, threads: Threads = 1) -> None:
     predict = untrained_prediction(*sizes, **settings.pop("predictor"), **shared, compiled=device != "cpu")
     # Dense attention has no blocks, and a prediction by itself no attention.
     table = measure(**settings, **shared, predict=predict)
-    write_table(path, table, may_be_empty=["density"])
+    write_table(path, table)
 
 
 def _check_block_inputs(run) -> None:

@@ -97,7 +97,7 @@ def sweep(task: GraphPlace, config: ConfigFile) -> None:
     from replication.graphs.grids import expand
     from replication.graphs.sweep import sweep_layer
     from replication.places import graph_task
-    from replication.settings import ARGUMENTS, as_columns
+    from replication.settings import as_columns
 
     run = load(config)
     section, files, layers = graph_task(run, task)
@@ -116,7 +116,7 @@ def sweep(task: GraphPlace, config: ConfigFile) -> None:
     table.insert(0, "seed", table.pop("seed"))
     table["global_tokens"] = section.global_tokens
     for seed in seeds:
-        write_table(files.sweep(seed), as_columns(table[table["seed"] == seed]), may_be_empty=ARGUMENTS)
+        write_table(files.sweep(seed), as_columns(table[table["seed"] == seed]))
 
 
 def coreference(config: ConfigFile) -> None:

@@ -49,7 +49,7 @@ def printed(output: Output, published: Published = PUBLISHED) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         table = ledger_of_papers(pd.read_csv(published / "claims.csv"), published, Path(folder))
-    write_table(output, table, may_be_empty=["effect"])
+    write_table(output, table)
 
 
 def claims(
@@ -66,14 +66,18 @@ def claims(
 
     verify(results)
     stated = pd.read_csv(published / "claims.csv")
-    write_table(output, ledger(stated, results), may_be_empty=["effect"])
+    write_table(output, ledger(stated, results))
 
 
 def keep(results: Annotated[Path, typer.Argument(help="folder of a stored run, below reported/")]) -> None:
     """List the files of a stored run in its manifest, as they are now."""
     from replication.files.manifest import add_output
+    from replication.files.schema import check_table, read_declared, table_at
     from replication.files.verification import files_of
 
+    for path in files_of(results):
+        if table_at(path):
+            check_table(path, read_declared(path))
     for path in files_of(results):
         add_output(path)
 

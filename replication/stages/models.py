@@ -54,7 +54,7 @@ def replace(config: ConfigFile) -> None:
     from replication.masked_lm.evaluation import evaluate_replaced, read_masked_text
     from replication.masked_lm.model import load_entmax_model
     from replication.places import masked_lm
-    from replication.settings import ARGUMENTS, as_columns
+    from replication.settings import as_columns
 
     run = load(config)
     section, files = masked_lm(run)
@@ -69,8 +69,8 @@ def replace(config: ConfigFile) -> None:
     table, losses = evaluate_replaced(network, control, text, replacements, masking["batch_size"])
     table["global_tokens"] = section.global_tokens
     for seed in run.student_seeds:
-        write_table(files.losses(seed), as_columns(losses[losses["seed"] == seed]), may_be_empty=ARGUMENTS)
-        write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]), may_be_empty=ARGUMENTS)
+        write_table(files.losses(seed), as_columns(losses[losses["seed"] == seed]))
+        write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]))
 
 
 def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
@@ -104,7 +104,7 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
     from replication.graphs.grids import expand
     from replication.graphs.replaced import Replacements
     from replication.places import translator
-    from replication.settings import ARGUMENTS, as_columns
+    from replication.settings import as_columns
     from replication.translation.evaluation import evaluate_replaced
     from replication.translation.model import BATCH_TOKENS, load_translator
 
@@ -127,8 +127,8 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
     )
     table = table.assign(global_tokens=section.global_tokens, sentences=sentences)
     for seed in run.student_seeds:
-        write_table(files.sentences(seed), as_columns(counts[counts["seed"] == seed]), may_be_empty=ARGUMENTS)
-        write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]), may_be_empty=ARGUMENTS)
+        write_table(files.sentences(seed), as_columns(counts[counts["seed"] == seed]))
+        write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]))
 
 
 def measure_characters(place: SymbolsPlace, config: ConfigFile) -> None:
@@ -173,7 +173,7 @@ def measure_characters(place: SymbolsPlace, config: ConfigFile) -> None:
             "device": run["hardware"],
         }
         write_table(folder / "segments.parquet", measured.segments)
-        write_table(folder / "measured.csv", pd.DataFrame([row]), may_be_empty=["top_k", "training_seconds"])
+        write_table(folder / "measured.csv", pd.DataFrame([row]))
 
 
 def character_baselines(place: SymbolsPlace, config: ConfigFile) -> None:
@@ -230,11 +230,9 @@ def measure_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> 
         concentration, (number, shown) = describe(translator, "test", links, BATCH_TOKENS)
         header = {"number": number, "source_words": shown.source, "target_words": shown.target} | columns
         write_tensors(folder / "map.safetensors", {"weights": shown.weights}, kind="cross-attention map", **header)
-        # Full attention has no budget, and not every corpus says which words are translations of each other.
-        empty = ["budget", "aligned_mass", "aligned_words"]
-        write_table(folder / "cross_attention.csv", concentration.assign(**columns), empty)
-        write_table(folder / "sentences.parquet", pd.concat(counts, ignore_index=True), empty)
-        write_table(folder / "measured.csv", pd.DataFrame(rows).assign(**columns), empty)
+        write_table(folder / "cross_attention.csv", concentration.assign(**columns))
+        write_table(folder / "sentences.parquet", pd.concat(counts, ignore_index=True))
+        write_table(folder / "measured.csv", pd.DataFrame(rows).assign(**columns))
 
 
 def measure_captioners(config: ConfigFile) -> None:
@@ -281,7 +279,7 @@ def measure_captioners(config: ConfigFile) -> None:
         }
         write_table(folder / "captions.parquet", table)
         write_table(folder / "attention.parquet", pd.concat(maps, ignore_index=True))
-        write_table(folder / "measured.csv", pd.DataFrame([row]), may_be_empty=["top_k"])
+        write_table(folder / "measured.csv", pd.DataFrame([row]))
 
 
 def _students(files, layers: int, seeds: Iterable[int]):

@@ -20,7 +20,7 @@ def measure_rules(config: ConfigFile) -> None:
     from replication.retrofit.rules import clusters, fixed, learned
     from replication.retrofit.students import fit_students
     from replication.retrofit.text import batches, sequences
-    from replication.settings import ARGUMENTS, as_columns
+    from replication.settings import as_columns
     from sparselib.huggingface import use_attention
     from sparselib.huggingface.gold import gold_rule
     from sparselib.huggingface.layers import Layer, observed_layers
@@ -53,7 +53,7 @@ def measure_rules(config: ConfigFile) -> None:
         seconds += [{"seed": seed, "layer": layer} | student.seconds for layer, student in enumerate(students)]
     write_table(files.learning, pd.DataFrame(seconds))
     table = measure(network, control, rules, batches(held_out, size), gold)
-    write_table(files.rules, as_columns(table), may_be_empty=ARGUMENTS)
+    write_table(files.rules, as_columns(table))
 
 
 def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one of the section's recalls")]) -> None:

@@ -52,7 +52,7 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
         held_out = pd.DataFrame([{"step": e["step"], "held_out_loss": e["eval_loss"]} for e in log if "eval_loss" in e])
         steps = steps.merge(held_out, on="step", how="outer")
     # A held-out loss is measured at checkpoints only.
-    write_table(output / "training.csv", steps, may_be_empty=["held_out_loss"])
+    write_table(output / "training.csv", steps)
     summary = {
         "model": model,
         "architecture": {

@@ -14,6 +14,7 @@ from IPython.display import display
 from replication.config import load
 from replication.files import paths
 from replication.files.manifest import MANIFEST, encode, excerpt, read_manifest
+from replication.files.schema import table_at
 from replication.layout import results_folder
 from workflow.notebooks import notebooks
 
@@ -53,6 +54,14 @@ def test_a_notebook_runs_with_its_declared_files_alone(name, tmp_path, monkeypat
                 if "parameters" in cell["metadata"].get("tags", []):
                     variables |= notebook.parameters | {"profile": RUN.profile}
     plt.close("all")
+
+
+def test_every_table_of_the_run_is_listed_among_the_tables():
+    """docs/tables.md lists them, and each was checked when it was written."""
+    places = [Path(place) for place in read_manifest(ROOT / RESULTS)["made"]]
+    found = [place for place in places if place.suffix in (".csv", ".parquet")]
+    assert len(found) > 100
+    assert [place for place in found if table_at(ROOT / RESULTS / place) is None] == []
 
 
 def test_a_stage_reads_declared_files_only():

@@ -3,13 +3,10 @@
 import shutil
 from importlib.util import find_spec
 
-import numpy as np
-import pandas as pd
 import pytest
 from command_line import assert_one_line, configure, run, succeed
 
 from profiles import FORMS, MASKED_LM, PATTERNS, TRANSLATION
-from replication.files.storage import write_table
 from replication.training import check_loss
 
 CHARACTERS, PAIR, SENTENCES = "patterns/text/toy", "translation/grc-en", "forms/sentences/grc-en"
@@ -114,21 +111,3 @@ def test_a_loss_that_is_no_number_is_named_with_its_step(loss):
     with pytest.raises(ValueError, match=r"the loss of step 7 is -?(nan|inf), at a learning rate of 0\.5"):
         check_loss(loss, 7, 0.5)
     assert check_loss(1.5, 7, 0.5) == 1.5
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, None], ids=str)
-def test_a_table_has_no_cell_that_nobody_asked_for(tmp_path, wrong, suffix):
-    table = pd.DataFrame({"name": ["a", "b"], "value": [1.0, wrong]})
-    with pytest.raises(ValueError, match=rf"t\{suffix}: column value of row 1 must not be empty"):
-        write_table(tmp_path / f"t{suffix}", table)
-    assert list(tmp_path.iterdir()) == []
-    write_table(tmp_path / f"t{suffix}", table, may_be_empty=["value"])
-    assert (tmp_path / f"t{suffix}").exists()
-
-
-def test_text_may_be_missing_only_where_it_is_said(tmp_path):
-    table = pd.DataFrame({"name": ["a", None]})
-    with pytest.raises(ValueError, match="column name of row 1"):
-        write_table(tmp_path / "t.csv", table)
-    write_table(tmp_path / "t.csv", table.fillna(""))
