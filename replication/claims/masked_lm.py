@@ -14,7 +14,8 @@ from replication.claims.scores import Units, counted, means, over_seeds, plain
 from replication.claims.settings import of_points, papers_own
 from replication.files.reading import noted, read_table
 from replication.files.verification import listed_files
-from replication.results import POINT, over_heads, read_replaced, read_sweep
+from replication.points import POINT, over_heads
+from replication.results import read_replaced, read_sweep
 from replication.settings import labelled
 
 DISTANCE, KMEANS, ROUTING = "sparsefinder-distance", "sparsefinder-kmeans", "routing"

@@ -14,7 +14,8 @@ import yaml
 
 from replication.files.reading import noted, read_table
 from replication.files.verification import listed_files
-from replication.results import by_budget, over_heads, read_captioning, read_characters, read_forms, read_sweep
+from replication.points import by_budget, over_heads
+from replication.results import read_captioning, read_characters, read_forms, read_sweep
 from replication.timing.repeats import repeats
 
 CONDITION = re.compile(r"\s*([a-z_0-9]+)\s*(>=|<=)\s*([0-9.]+)\s*")

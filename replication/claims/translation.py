@@ -26,7 +26,8 @@ from replication.claims.scores import Units, bleu, correlation, effect, known_me
 from replication.claims.settings import papers_own, single
 from replication.files.reading import read_table
 from replication.files.verification import listed_files
-from replication.results import POINT, over_heads, read_replaced, read_sweep
+from replication.points import POINT, over_heads
+from replication.results import read_replaced, read_sweep
 from replication.settings import labelled
 
 SPARSEFINDER = [DISTANCE, KMEANS]

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from replication.methods import BLOCK_METHODS, BLUE, GREEN, METHODS, VERMILLION
 from replication.plots.style import COLUMN, TEXT, legend_below
-from replication.results import CHARACTER_MODELS, SPAN_MODELS, front
+from replication.points import front
+from replication.results import CHARACTER_MODELS, SPAN_MODELS
 
 
 def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float, lowest: float | None = None) -> None:

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from replication.methods import RULES
-from replication.results import front
+from replication.points import front
 
 
 def rules(axes: Axes, points: pd.DataFrame, measure: str, x: str = "sparsity") -> None:
@@ -15,7 +15,7 @@ def rules(axes: Axes, points: pd.DataFrame, measure: str, x: str = "sparsity") -
     axes : Axes
         Panel to draw into.
     points : DataFrame
-        Rows of :func:`replication.results.rule_points`.
+        Rows of :func:`replication.points.rule_points`.
     measure : str
         Column to draw; lower is better for ``drift``, higher for others.
     x : str

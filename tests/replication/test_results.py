@@ -9,20 +9,8 @@ import pandas as pd
 import pytest
 
 from replication import results
-from replication.results import (
-    at_every_count,
-    front,
-    over_heads,
-    over_seeds,
-    read_block_times,
-    read_blocks,
-    read_characters,
-    read_replaced,
-    read_sweep,
-    span_at,
-    spans_at_bits,
-    spread,
-)
+from replication.points import at_every_count, front, over_heads, over_seeds, span_at, spans_at_bits, spread
+from replication.results import read_block_times, read_blocks, read_characters, read_replaced, read_sweep
 from replication.settings import as_columns
 from sparselib.forms import FORMS
 

@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 
 from replication import plots
 from replication.files.paths import ROOT
-from replication.results import over_heads, over_seeds, read_sweep
+from replication.points import over_heads, over_seeds
+from replication.results import read_sweep
 from replication.tables.initialisation import RUNS
 
 #: Range of sparsities around the gold graphs'.

@@ -13,7 +13,7 @@ from worlds import CLAIMS, judged_alone
 from replication import plots
 from replication.claims import VERDICTS, scores
 from replication.methods import METHODS, RULES
-from replication.results import front, over_seeds
+from replication.points import front, over_seeds
 
 #: What a grid may lack: whole methods or forms, and windows, budgets or seeds of those that it has.
 KEYS = ["method", "form", "window", "budget", "count", "seed", "setting"]

@@ -8,7 +8,7 @@ from made_graphs import CONFIGURATION, PAIRS
 from worlds import judged_alone
 
 from replication.bleu import COUNTS, corpus_bleu
-from replication.results import POINT
+from replication.points import POINT
 
 SEQUENCES = 30
 

@@ -11,7 +11,8 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 from profiles import MASKED_LM, RETROFIT
 from replication.corpora.tokens import KIND
 from replication.files.storage import write_tensors
-from replication.results import read_rules, read_sparsified, rule_points
+from replication.points import rule_points
+from replication.results import read_rules, read_sparsified
 from replication.retrofit.model import load_encoder
 from replication.retrofit.text import drawn_sequences
 from replication.settings import label
