@@ -1,4 +1,4 @@
-"""Attention forms on real text: Table 1 of Extremely Sparse Transformer on Multi30k, and word alignment on Darby's verses."""
+"""Attention forms on real text: Table 1 of Extremely Sparse Transformer on Multi30k, and Darby's verses and chapters."""
 
 import math
 
@@ -12,6 +12,7 @@ from replication.tables.markers import markdown
 
 FOLDER = ROOT / "reported" / "multi30k-forms" / "forms" / "sentences" / "fr-en"
 DARBY = ROOT / "reported" / "darby-forms" / "forms" / "sentences" / "fr-en"
+CHAPTERS = ROOT / "reported" / "darby-documents" / "forms" / "documents" / "fr-en"
 
 
 def measured() -> pd.DataFrame:
@@ -63,6 +64,17 @@ def darby() -> str:
         rows.append([f"{form}, {seeds} models", *(_cell(values.mean(), values.std(), math.nan) for values in columns)])
     heads = ["BLEU", "BLEU attending fully", "words aligned, %", "weight at counterparts, %", "weight on the end, %"]
     return markdown(["trained with", *heads], rows)
+
+
+def chapters() -> str:
+    """Return each form's BLEU on blocks of Darby's chapters, and the positions that its queries attend to, over seeds."""
+    rows = []
+    for form, runs in as_trained(read_forms(CHAPTERS)).groupby("form", sort=False):
+        attended = (f"{runs[f'attended_{place}'].mean():.1f}" for place in ("encoder", "decoder", "cross"))
+        name = f"{form}, {runs['seed'].nunique()} models"
+        rows.append([name, _cell(runs["bleu"].mean(), runs["bleu"].std(), math.nan), *attended])
+    heads = ["BLEU", "attended in the encoder", "in the decoder", "in cross-attention"]
+    return markdown(["trained and tested with", *heads], rows)
 
 
 def _cell(mean: float, spread: float, printed: float) -> str:

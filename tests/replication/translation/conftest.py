@@ -1,4 +1,4 @@
-"""A vocabulary and a batch for translators."""
+"""A vocabulary, a batch and a language pair for translators."""
 
 from argparse import Namespace
 
@@ -33,3 +33,14 @@ def batch(task):
         target[row, :tgt] = words[src:]
         target[row, 0] = eos
     return source, (source != pad).sum(1), target
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Words translated one by one."""
+    pytest.importorskip("replication.translation.fairseq")
+    from word_by_word import write_corpus
+
+    folder = tmp_path_factory.mktemp("mt")
+    write_corpus(folder)
+    return folder
