@@ -283,9 +283,10 @@ def test_what_a_benchmark_no_longer_says_is_named():
 
 def test_bits_of_a_character_model_are_the_mean_of_its_seeds_with_their_spread():
     bits = []
-    for path in (characters.FOLDER / "war-and-peace/models/block").glob("seed*/measured.csv"):
+    run = "war-and-peace-512"
+    for path in (ROOT / "reported" / run / "char_lm/war-and-peace/models/block").glob("seed*/measured.csv"):
         with path.open() as file:
             bits += [float(row["bits_per_character"]) for row in csv.DictReader(file)]
     assert len(bits) == 3
-    (line,) = (line for line in characters.table3("war-and-peace-512").splitlines() if line.startswith("| Transformer block |"))
+    (line,) = (line for line in characters.table3(run).splitlines() if line.startswith("| Transformer block |"))
     assert f"| {statistics.mean(bits):.3f} ± {statistics.stdev(bits):.3f} |" in line

@@ -15,7 +15,9 @@ TRIED = {
 MALFORMED = (
     "tests/replication/config/test_parsing.py",
     "tests/replication/config/test_cross_checks.py",
+    "tests/replication/config/test_text_checks.py",
     "tests/workflow/test_config.py",
+    "tests/replication/test_missing_inputs.py",
     "tests/replication/test_stages.py",
     "tests/replication/test_harsh_circumstances.py",
     "tests/replication/archives/test_crafted.py",
