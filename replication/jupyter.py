@@ -30,8 +30,8 @@ class FileSockets(LocalProvisioner):
     async def cleanup(self, restart: bool = False) -> None:
         """Remove the files, unless the kernel starts again."""
         await super().cleanup(restart)
-        if not restart:
-            # Jupyter calls this twice.
+        if self.folder and not restart:
+            # Jupyter calls this twice, and also for a kernel that it could not start.
             self.folder.cleanup()
 
 
