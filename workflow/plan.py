@@ -55,8 +55,18 @@ def foreign(results: Path, settings: dict[str, object], known: Path) -> str:
     )
 
 
-def lost(results: Path) -> list[Path]:
-    """Return the listed files that are not there: Snakemake misses only those that it needs for a later step.
+def lost(results: Path, settings: dict[str, object]) -> list[Path]:
+    """Return the files that are not there, but should be: Snakemake misses only those that it needs for a later step.
+
+    These are the listed ones and, if the configuration is still the same, the planned ones: when a run that makes a file again
+    is killed, the file is gone and not listed, and later ones are still there.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of the run.
+    settings : dict
+        The configuration.
 
     Raises
     ------
@@ -71,6 +81,8 @@ def lost(results: Path) -> list[Path]:
             raise FileNotFoundError(
                 f"{results / place} is lost: remove {results / folder}, which one step makes as a whole, and run again"
             )
+    if configuration_of(manifest) == options_hash(settings):
+        missing = [place for place in plan if not (results / place).exists()]
     return [results / place for place in missing if place in plan]
 
 

@@ -1,4 +1,4 @@
-"""A file of the default run that is lost is made again, also if no later step needs it."""
+"""A file of the default run that is lost is made again, also if no later step needs it, or if a killed run was making it."""
 
 import re
 import shutil
@@ -7,11 +7,21 @@ import sys
 
 import pytest
 
+from replication.files.manifest import MANIFEST, changing
 from replication.files.paths import ROOT
+from replication.files.storage import replacing
 
 RESULTS = ROOT / "results/demo"
 
 
+def planned() -> str:
+    """What a dry run prints, which ends with a table of its jobs by rule."""
+    plan = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"]
+    done = subprocess.run(plan, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
 @pytest.mark.parametrize(
     ("place", "job"),
     [
@@ -20,13 +30,17 @@ RESULTS = ROOT / "results/demo"
         ("scaling.csv", "scaling"),
     ],
 )
-def test_a_lost_file_is_planned_again(place, job, tmp_path):
-    path = RESULTS / place
+def test_a_lost_file_is_planned_again(place, job, is_listed, tmp_path):
+    path, manifest = RESULTS / place, RESULTS / MANIFEST
+    before = manifest.read_bytes()
     shutil.move(path, tmp_path)
     try:
-        plan = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"]
-        planned = subprocess.run(plan, cwd=ROOT, capture_output=True, text=True, check=True)
+        if not is_listed:
+            with changing(RESULTS) as changed:
+                del changed["made"][place]
+        found = planned()
     finally:
         shutil.move(tmp_path / path.name, path)
-    # The dry run ends with a table of its jobs by rule.
-    assert re.search(rf"^{job} +1$", planned.stdout + planned.stderr, re.MULTILINE)
+        with replacing(manifest) as restored:
+            restored.write_bytes(before)
+    assert re.search(rf"^{job} +1$", found, re.MULTILINE)

@@ -73,9 +73,23 @@ def test_lost_files_are_made_again(results):
     write_plan(results, planned([job([results / "sweep.csv", results / "data"])], results), [], whole=True)
     for name in ("config.yaml", "sweep.csv", "data/words.bin", "data/lines.bin"):
         make(results, name)
-    assert lost(results) == []
+    for settings in (SETTINGS, {"seed": 1}):
+        assert lost(results, settings) == []
     (results / "sweep.csv").unlink()
-    assert lost(results) == [results / "sweep.csv"]
+    for settings in (SETTINGS, {"seed": 1}):
+        assert lost(results, settings) == [results / "sweep.csv"]
     (results / "data/words.bin").unlink()
     with pytest.raises(FileNotFoundError, match=r"words.bin is lost: remove \S*/data, which one step makes as a whole"):
-        lost(results)
+        lost(results, SETTINGS)
+
+
+def test_files_that_a_killed_run_was_making_again_are_made_again(results):
+    """They are neither there nor listed; the plan has them, if it is that of the same configuration."""
+    plan = planned([job([results / "model.bin"]), job([results / "measured.csv"])], results)
+    write_plan(results, plan, [], whole=True)
+    for name in ("config.yaml", "model.bin", "measured.csv"):
+        make(results, name)
+    write_plan(results, plan, plan, whole=True)
+    (results / "model.bin").unlink()
+    assert lost(results, SETTINGS) == [results / "model.bin"]
+    assert lost(results, {"seed": 1}) == []
