@@ -211,6 +211,11 @@ def forms() -> str:
     return decided(("multi30k-forms", "darby-forms", "multi30k-speed"), ("est-", "xst-"))
 
 
+def documents() -> str:
+    """Return the claims decided on Darby's chapters."""
+    return decided(("darby-documents",), ("xst-documents-",))
+
+
 def characters() -> str:
     """Return the claims decided on War and Peace."""
     return decided(("war-and-peace-512",), ("clm-",))
