@@ -19,7 +19,7 @@ def copy_checkout(folder: Path) -> Path:
     leftovers = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
     for name in ("sparselib", "kernels", "replication"):
         shutil.copytree(ROOT / name, folder / name, ignore=leftovers)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 

@@ -2,14 +2,24 @@
 
 import subprocess
 import tomllib
+from importlib import import_module
 from pathlib import Path
+from zipfile import ZipFile
 
+import jedi
 import pytest
 from readme import snippets
 from setuptools import find_namespace_packages
 from wheels import build_wheel, copy_checkout, environment_of, files_of
 
 from replication.files.paths import ROOT
+
+#: Packages that need torch alone, and other public modules.
+ALONE = [f"sparselib{package}" for package in ("", ".blocks", ".forms", ".kernels", ".masks", ".predictors")]
+OTHERS = [
+    f"sparselib.{module}"
+    for module in ("control", "dense_attention", "graphs", "huggingface", "metrics", "normalizers", "projections")
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +43,26 @@ def sources(folder: str, installed: str) -> set[str]:
 
 def test_the_librarys_wheel_holds_the_library_and_the_kernels(library):
     expected = sources("sparselib", "sparselib") | sources("kernels", "sparselib/kernels")
-    assert files_of(library) == expected | {"sparselib/py.typed"}
+    package = {"sparselib/kernels/__init__.py", "sparselib/py.typed"}
+    assert files_of(library) == expected - {"sparselib/kernels.py"} | package
+
+
+def test_editors_find_every_public_name_with_its_docstring(library, tmp_path):
+    """Without running the library: VS Code and others read its files, and found nothing in `sparselib.kernels`."""
+    with ZipFile(library) as wheel:
+        wheel.extractall(tmp_path)
+    project = jedi.Project(tmp_path, added_sys_path=[str(tmp_path)], smart_sys_path=False)
+    for package in [*ALONE, *OTHERS]:
+        for name in import_module(package).__all__:
+            path = f"{package}.{name}"
+            script = jedi.Script(f"import {package}\n{path}", path=tmp_path / "editor.py", project=project)
+            (place,) = script.goto(2, len(path), follow_imports=True)
+            assert place.module_path.is_relative_to(tmp_path / "sparselib"), path
+            assert any(value.docstring() for value in script.infer(2, len(path))), path
 
 
 def test_the_replications_wheel_holds_the_replication(checkout, tmp_path):
-    suffixes = (".mplstyle", ".html", ".css", ".js")
+    suffixes = (".csv", ".mplstyle", ".html", ".css", ".js")
     data = {path for path in (checkout / "replication").rglob("*") if path.suffix in suffixes}
     expected = sources("replication", "replication") | {str(path.relative_to(checkout)) for path in data}
     assert files_of(build_wheel(checkout / "replication", tmp_path)) == expected
@@ -63,14 +88,13 @@ def test_readmes_snippets_run_beside_torch(beside_torch, tmp_path):
 
 def test_every_public_name_is_there_beside_torch(beside_torch):
     """Of each package in a fork of its own, which has torch and nothing of the library."""
-    packages = ["", ".blocks", ".forms", ".kernels", ".masks", ".predictors"]
     code = f"""
 import os, sys, torch
 from importlib import import_module
-for package in {packages}:
+for package in {ALONE}:
     if os.fork() == 0:
         assert not [name for name in sys.modules if name.startswith("sparselib")]
-        package = import_module(f"sparselib{{package}}")
+        package = import_module(package)
         print(package.__name__, *[getattr(package, name) for name in package.__all__], flush=True)
         os._exit(0)
     if os.wait()[1]:
@@ -78,7 +102,7 @@ for package in {packages}:
 """
     done = run(beside_torch, code)
     assert done.returncode == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [f"sparselib{package}" for package in packages]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ALONE
 
 
 def run(python: Path, code: str, folder: Path | None = None) -> subprocess.CompletedProcess:
