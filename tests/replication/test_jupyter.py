@@ -25,8 +25,8 @@ def provisioner(monkeypatch):
 
 
 @pytest.fixture
-def temporary(tmp_path, monkeypatch):
-    """Give the folder of temporary files, with a short path and empty."""
+def temporary(monkeypatch):
+    """Give an empty folder for temporary files; its path is short, as a socket's must be."""
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
         yield Path(folder)

@@ -10,9 +10,9 @@ from command_line import assert_one_line, run, succeed
 
 from replication.files.manifest import read_manifest
 from replication.files.paths import ROOT
-from replication.files.schema import ARGUMENTS, check_table, read_declared, table_at, tables
+from replication.files.schema import check_table, read_declared, table_at, tables
 from replication.files.storage import read_tensors, write_table, write_tensors
-from replication.settings import ARGUMENTS as RULES_ARGUMENTS
+from replication.settings import ARGUMENTS
 
 #: Columns that the tables of runs of earlier versions lack.
 OLD = {
@@ -23,6 +23,19 @@ OLD = {
 STORED = [path for suffix in ("csv", "parquet") for path in sorted((ROOT / "reported").rglob(f"*.{suffix}"))]
 COLUMNS = [(table, name) for table in tables().values() for name in table.columns]
 LABELS = [f"{table.name}: {name}" for table, name in COLUMNS]
+#: Columns, and what their cells can have in place of a value: a text or a list has no infinity.
+EMPTY = [
+    pytest.param(table, name, empty, id=f"{table.name}: {name}, {empty}")
+    for table, name in COLUMNS
+    for empty in ((None,) if table.columns[name].kind in ("text", "list") else (None, nan, inf, -inf))
+]
+#: Columns, an end of their range, and the way out of it.
+ENDS = [
+    pytest.param(table, name, limit, beyond, id=f"{table.name}: {name}, {limit:g}")
+    for table, name in COLUMNS
+    for limit, beyond in ((table.columns[name].lowest, -1), (table.columns[name].highest, 1))
+    if np.isfinite(limit)
+]
 
 
 def path_of(table, folder):
@@ -66,13 +79,9 @@ def test_each_column_is_required_and_of_its_kind(table, name, tmp_path):
             check_table(path, frame_of(table).assign(**{name: [0.5] * 3}))
 
 
-@pytest.mark.parametrize("empty", [nan, None, inf, -inf], ids=str)
-@pytest.mark.parametrize(("table", "name"), COLUMNS, ids=LABELS)
+@pytest.mark.parametrize(("table", "name", "empty"), EMPTY)
 def test_a_cell_is_empty_only_where_it_may_be(table, name, empty, tmp_path):
     path, frame = path_of(table, tmp_path), frame_of(table)
-    kind = table.columns[name].kind
-    if kind in ("text", "list") and empty is not None:
-        return
     values = list(frame[name])
     values[1] = empty
     frame[name] = values
@@ -84,17 +93,13 @@ def test_a_cell_is_empty_only_where_it_may_be(table, name, empty, tmp_path):
         assert not path.exists()
 
 
-@pytest.mark.parametrize(("table", "name"), COLUMNS, ids=LABELS)
-def test_a_value_outside_of_its_range_is_refused_by_its_row(table, name, tmp_path):
-    path, column = path_of(table, tmp_path), table.columns[name]
-    for limit, beyond in ((column.lowest, -1), (column.highest, 1)):
-        if np.isfinite(limit):
-            frame = frame_of(table)
-            frame[name] = [value_of(column), limit, limit + beyond]
-            expected = r"(at least|from) .*, got"
-            with pytest.raises(ValueError, match=rf"column {name} of row 2 must be {expected}"):
-                write_table(path, frame)
-            check_table(path, frame[:2])
+@pytest.mark.parametrize(("table", "name", "limit", "beyond"), ENDS)
+def test_a_value_outside_of_its_range_is_refused_by_its_row(table, name, limit, beyond, tmp_path):
+    path, frame = path_of(table, tmp_path), frame_of(table)
+    frame[name] = [value_of(table.columns[name]), limit, limit + beyond]
+    with pytest.raises(ValueError, match=rf"column {name} of row 2 must be (at least|from) .*, got"):
+        write_table(path, frame)
+    check_table(path, frame[:2])
 
 
 def test_a_column_that_nobody_declared_is_refused_but_arguments_of_rules_are_known_by_their_table(tmp_path):
@@ -127,8 +132,7 @@ def test_whole_numbers_with_empty_cells_pass_in_any_form(tmp_path):
 def test_columns_of_arguments_are_not_taken_for_others():
     """An argument may have the name of a table's own column only if both mean the same: window, and the target of heads."""
     own = {name for table in tables().values() if table.has_arguments for name in table.columns}
-    assert own & set(RULES_ARGUMENTS) == {"window"}
-    assert ARGUMENTS not in own
+    assert own & set(ARGUMENTS) == {"window"}
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: str(path.relative_to(ROOT)))
