@@ -181,7 +181,7 @@ class FormSentences(_Translator):
     """Translators of sentences."""
 
     beam: t.Count = Field(description="Beam width.")
-    tested: t.Maybe[t.Count] = Field(None, description="First test sentences or blocks to translate; all by default.")
+    tested: t.Maybe[t.Count] = Field(None, description="First test sentences or blocks to measure; all by default.")
     runs: t.NonEmpty[Run] = Field(description="Grids of models.")
     models_per_job: t.Count = Field(
         description="Models that a job trains, one after the other. 1 uses all cores and risks one model. More save the start "

@@ -11,7 +11,7 @@ import json
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import BinaryIO
@@ -31,9 +31,27 @@ _BYTES = {"F32": 4, "I64": 8}
 
 @dataclass(frozen=True)
 class StoredBatch(Batch):
-    """Consecutive sequences of a file; ``first`` is the index of the first one."""
+    """Consecutive sequences of a file.
+
+    Attributes
+    ----------
+    first : int
+        The index of the first one.
+    known : dict
+        The gold edges of the file's batches as bits, by first index and number of sequences. Every epoch and every seed learns
+        from the same edges, so they are computed once.
+    """
 
     first: int = 0
+    known: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+
+    @property
+    def gold(self) -> Tensor:
+        """The exact edges of 1.5-entmax (section 4.1): ``Bool[B, H, n, n]``."""
+        batch, shape = (self.first, len(self.q)), (*self.q.shape[:3], self.k.shape[2])
+        if batch not in self.known:
+            self.known[batch] = np.packbits(super().gold.numpy())
+        return torch.from_numpy(np.unpackbits(self.known[batch], count=prod(shape)).view(np.bool_)).view(shape)
 
 
 @dataclass(frozen=True)
@@ -62,6 +80,7 @@ class LayerGraphs:
                 f"got {q.get_dtype()} {q.get_shape()} and {k.get_dtype()} {k.get_shape()}"
             )
         self._file, self._offsets = file, _offsets(file)
+        self._known: dict[tuple[int, int], np.ndarray] = {}
         self.lengths, self.sequence = tensors.get_tensor("lengths"), tensors.get_tensor("sequence")
         self.header: dict = json.loads(tensors.metadata()["header"])
         self.causal: bool = self.header["causal"]
@@ -83,7 +102,7 @@ class LayerGraphs:
         for name, x in (("q", q), ("k", k)):
             if not x.isfinite().all():
                 raise ValueError(f"`{name}` must be finite, got NaN or infinity in sequences {start} to {end - 1}")
-        return StoredBatch(q, k, self.lengths[start:end], self.causal, start)
+        return StoredBatch(q, k, self.lengths[start:end], self.causal, start, self._known)
 
     def batches(self, size: int) -> Batches:
         """Return all sequences in order, in batches of ``size``."""

@@ -214,8 +214,9 @@ def measure_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> 
     aligned = word_alignment_is_known(section, "-".join(text.pair))
     models = [files.cell(it.name) / "model.safetensors" for it in chosen]
     inputs(files.data, references, *models, *([alignment] if aligned else []))
-    links = [from_pharaoh(line) for line in alignment.read_text(encoding="utf-8").splitlines()] if aligned else None
     expected = references.read_text(encoding="utf-8").splitlines()[: section.given().get("tested")]
+    links = alignment.read_text(encoding="utf-8").splitlines()[: len(expected)] if aligned else None
+    pairs = [from_pharaoh(line) for line in links] if aligned else None
     decoding = ("test", expected, section.words, section.beam, BATCH_TOKENS)
     for it in chosen:
         folder, columns = files.cell(it.name), it.columns
@@ -227,7 +228,7 @@ def measure_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> 
                 tested[FULL] = measure(translator, *decoding)
         rows = [{"tested_with": form} | row for form, (row, _) in tested.items()]
         counts = [counts.assign(tested_with=form, **columns) for form, (_, counts) in tested.items()]
-        concentration, (number, shown) = describe(translator, "test", links, BATCH_TOKENS)
+        concentration, (number, shown) = describe(translator, "test", len(expected), pairs, BATCH_TOKENS)
         header = {"number": number, "source_words": shown.source, "target_words": shown.target} | columns
         write_tensors(folder / "map.safetensors", {"weights": shown.weights}, kind="cross-attention map", **header)
         write_table(folder / "cross_attention.csv", concentration.assign(**columns))

@@ -62,11 +62,13 @@ def _words(pieces: list[str]) -> tuple[list[str], list[int]]:
 
 
 @torch.no_grad()
-def word_maps(translator: Translator, split: str, batch_tokens: int) -> Iterator[tuple[int, WordMap, Tensor]]:
-    """Yield the number, word map and piece weights ``[layers, H, T, S]`` of each pair, teacher-forced, longest last."""
+def word_maps(
+    translator: Translator, split: str, count: int, batch_tokens: int
+) -> Iterator[tuple[int, WordMap, Tensor]]:
+    """Yield number, word map and piece weights ``[layers, H, T, S]`` of the first pairs, teacher-forced, longest last."""
     dataset, padding = translator.dataset(split), translator.dictionary.pad()
     control = translator.model.attention_controls["cross"]
-    for sample in translator.batches(dataset, list(range(len(dataset))), batch_tokens):
+    for sample in translator.batches(dataset, list(range(count)), batch_tokens):
         layers: list[Tensor] = []
 
         def keep(call: LayerCall, mask: Tensor, layers=layers) -> None:
@@ -87,7 +89,7 @@ def word_maps(translator: Translator, split: str, batch_tokens: int) -> Iterator
 
 
 def describe(
-    translator: Translator, split: str, alignments: list[list[tuple[int, int]]] | None, batch_tokens: int
+    translator: Translator, split: str, count: int, alignments: list[list[tuple[int, int]]] | None, batch_tokens: int
 ) -> tuple[pd.DataFrame, tuple[int, WordMap]]:
     """Measure the cross-attention of each decoder layer, and select one map for display.
 
@@ -97,8 +99,10 @@ def describe(
         The model and its data.
     split : str
         Split of the data.
+    count : int
+        Pairs of the split that are read, from the first one on.
     alignments : list of list of tuple, optional
-        For each pair of the split, aligned word numbers (source, target).
+        For each of these pairs, aligned word numbers (source, target).
     batch_tokens : int
         Tokens per batch.
 
@@ -117,12 +121,11 @@ def describe(
     ValueError
         If the numbers of alignments and pairs differ.
     """
-    pairs = len(translator.dataset(split))
-    if alignments is not None and len(alignments) != pairs:
-        raise ValueError(f"`alignments` must have one entry per pair of {split} ({pairs}), got {len(alignments)}")
+    if alignments is not None and len(alignments) != count:
+        raise ValueError(f"`alignments` must have one entry per pair of {split} ({count}), got {len(alignments)}")
     entropy, top_8, nonzero, end, rows, mass, hits, words = 0.0, 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0
     displayed: tuple[int, WordMap] | None = None
-    for number, words_of_pair, weights in word_maps(translator, split, batch_tokens):
+    for number, words_of_pair, weights in word_maps(translator, split, count, batch_tokens):
         if displayed is None or _preference(number, words_of_pair) < _preference(*displayed):
             displayed = number, words_of_pair
         entropy = entropy + _bits(weights)

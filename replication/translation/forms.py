@@ -75,19 +75,19 @@ def measure(
     language = translator.task.cfg.target_lang
     text = to_text(pieces, words, language)
     bleu, signature = score(text, references, language)
-    counts = attended(translator, split, batch_tokens)
+    counts = attended(translator, split, len(references), batch_tokens)
     row = {"sentences": len(references), "beam": beam, "bleu": bleu, "signature": signature}
     row |= {f"attended_{place}": count for place, count in counts.items()}
     return row, sentence_counts(text, references, language)
 
 
 @torch.no_grad()
-def attended(translator: Translator, split: str, batch_tokens: int) -> dict[str, float]:
-    """Return the mean attended positions per query in each place, over sentences, layers and heads, teacher-forced."""
+def attended(translator: Translator, split: str, count: int, batch_tokens: int) -> dict[str, float]:
+    """Return the mean attended positions per query in each place, teacher-forced: over `count` sentences, layers and heads."""
     dataset, padding = translator.dataset(split), translator.dictionary.pad()
     controls = translator.model.attention_controls
     pairs, rows = dict.fromkeys(controls, 0), dict.fromkeys(controls, 0)
-    for sample in translator.batches(dataset, list(range(len(dataset))), batch_tokens):
+    for sample in translator.batches(dataset, list(range(count)), batch_tokens):
         source, target = (sample["net_input"][name] != padding for name in ("src_tokens", "prev_output_tokens"))
         with ExitStack() as stack:
             for place, control in controls.items():

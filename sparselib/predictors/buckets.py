@@ -7,6 +7,7 @@ from torch import Tensor
 
 from sparselib.checks import Lengths
 from sparselib.masks.visible import visible_pairs
+from sparselib.predictors.inputs import Tokens, checked_inputs
 
 
 class Bucketed(ABC):
@@ -36,6 +37,43 @@ class Bucketed(ABC):
         query_buckets, key_buckets = self.assign(q, k, lengths)
         visible = visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
         return share_a_bucket(query_buckets, key_buckets) & visible
+
+
+class NumberedBuckets(Bucketed):
+    """A predictor that puts each token into one bucket in each of M ways; an edge needs the same bucket in any way.
+
+    Subclasses implement :meth:`number`, and say in `buckets_per_way` how many buckets a way has.
+    """
+
+    @property
+    @abstractmethod
+    def buckets_per_way(self) -> int:
+        """The number of buckets that tokens are distributed over in each way."""
+
+    @abstractmethod
+    def number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
+        """Return the bucket numbers, ``int64[B, H, Q, M]`` and ``int64[B, H, K, M]``; those of padding are ignored."""
+
+    def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
+        queries, keys = checked_inputs(q, k, lengths)
+        query_numbers, key_numbers = self.number(queries, keys)
+        return self._buckets(query_numbers, queries), self._buckets(key_numbers, keys)
+
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
+        # Comparing numbers is much faster than comparing buckets if there are many: 1,024 of them took half of the time of a
+        # model that was restricted to Reformer's graphs.
+        compact = torch.int16 if self.buckets_per_way < 2**15 else torch.int32
+        numbers = self.number(*checked_inputs(q, k, lengths))
+        ways = (x.to(compact).unbind(-1) for x in numbers)
+        shared = torch.zeros(*q.shape[:3], k.shape[2], dtype=torch.bool, device=q.device)
+        for query_number, key_number in zip(*ways, strict=True):
+            shared |= query_number[..., :, None] == key_number[..., None, :]
+        return shared & visible_pairs(q.shape[0], q.shape[2], k.shape[2], lengths, causal, q.device)
+
+    def _buckets(self, numbers: Tensor, tokens: Tokens) -> Tensor:
+        ways = numbers.shape[-1]
+        numbers = numbers + self.buckets_per_way * torch.arange(ways, device=numbers.device)
+        return membership(numbers, ways * self.buckets_per_way, tokens.real)
 
 
 def share_a_bucket(query_buckets: Tensor, key_buckets: Tensor) -> Tensor:

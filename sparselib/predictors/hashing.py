@@ -6,14 +6,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from sparselib.checks import Lengths, integer_at_least
-from sparselib.predictors.buckets import Bucketed, membership
-from sparselib.predictors.inputs import checked_inputs
+from sparselib.checks import integer_at_least
+from sparselib.predictors.buckets import NumberedBuckets
+from sparselib.predictors.inputs import Tokens
 from sparselib.predictors.protocol import Needs
 
 
 @dataclass(frozen=True)
-class Hashing(Bucketed):
+class Hashing(NumberedBuckets):
     """Hash buckets of each token's query and key, concatenated; an edge needs the same bucket in any round.
 
     The hash is argmax over [xM; -xM] with a Gaussian M per head and round. A token's query and key share a bucket, so the graph
@@ -48,19 +48,24 @@ class Hashing(Bucketed):
         if self.buckets % 2:
             raise ValueError(f"`buckets` must be even, since buckets come in pairs, got {self.buckets}")
 
-    def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
+    @property
+    def buckets_per_way(self) -> int:
+        return self.buckets
+
+    def number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
+        q, k = queries.vectors, keys.vectors
         if q.shape != k.shape:
             raise ValueError(
                 f"`q` and `k` must have one shape to be hashed together, got {tuple(q.shape)} and {tuple(k.shape)}"
             )
-        queries, keys = checked_inputs(q, k, lengths)
-        tokens = torch.cat([queries.vectors, keys.vectors], dim=-1)  # [B, H, N, 2R]
+        tokens = torch.cat([q, k], dim=-1)  # [B, H, N, 2R]
         # Drawn on the CPU, so that rotations are the same on every device.
         generator = torch.Generator().manual_seed(self.seed)
         shape = (q.shape[1], self.rounds, tokens.shape[-1], self.buckets // 2)
         rotations = torch.randn(shape, generator=generator).to(tokens)
         rotated = torch.einsum("bhnd,hrdc->bhnrc", tokens, rotations)
-        hashed = torch.cat([rotated, -rotated], dim=-1).argmax(-1)  # [B, H, N, rounds]
-        ids = hashed + self.buckets * torch.arange(self.rounds, device=q.device)
-        buckets = membership(ids, self.rounds * self.buckets, queries.real)
-        return buckets, buckets
+        # The largest of [xM; -xM] is where |xM| is largest. That needs half of the memory.
+        largest = rotated.abs().argmax(-1, keepdim=True)
+        hashed = largest + self.buckets // 2 * (rotated.gather(-1, largest) < 0)
+        numbers = hashed.squeeze(-1)  # [B, H, N, rounds]
+        return numbers, numbers

@@ -6,14 +6,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from sparselib.checks import Lengths, integer_at_least
-from sparselib.predictors.buckets import Bucketed, membership
-from sparselib.predictors.inputs import Tokens, checked_inputs
+from sparselib.checks import integer_at_least
+from sparselib.predictors.buckets import NumberedBuckets
+from sparselib.predictors.inputs import Tokens
 from sparselib.predictors.protocol import Needs
 
 
 @dataclass(frozen=True)
-class Quantization(Bucketed):
+class Quantization(NumberedBuckets):
     """Equally full bins of each dimension's values; an edge needs the same bin in any one dimension.
 
     Queries and keys are ranked separately, per sentence, head and dimension. Bins are filled in order of value with
@@ -37,18 +37,19 @@ class Quantization(Bucketed):
     def __post_init__(self) -> None:
         integer_at_least("bins", self.bins, 1)
 
-    def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        queries, keys = checked_inputs(q, k, lengths)
-        return self._buckets(queries), self._buckets(keys)
+    @property
+    def buckets_per_way(self) -> int:
+        return self.bins
 
-    def _buckets(self, tokens: Tokens) -> Tensor:
+    def number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
+        return self._bins(queries), self._bins(keys)
+
+    def _bins(self, tokens: Tokens) -> Tensor:
+        """Return each token's bin in every dimension, ``[B, H, N, R]``."""
         values = tokens.vectors.masked_fill(~tokens.real, torch.inf).mT.contiguous()  # [B, H, R, N]
         order = values.argsort(dim=-1, stable=True)  # padding last
         lengths = tokens.real.sum(dim=2, keepdim=True)  # [B, 1, 1, 1]
         size = ((lengths + self.bins - 1) // self.bins).clamp_min(1)
         rank = torch.arange(values.shape[-1], device=values.device)
         bin_of_rank = (rank // size).clamp(max=self.bins - 1)  # only padding ranks past the last bin
-        bins = torch.empty_like(order).scatter_(-1, order, bin_of_rank.expand_as(order)).mT  # [B, H, N, R]
-        dimensions = values.shape[2]
-        ids = bins + self.bins * torch.arange(dimensions, device=values.device)
-        return membership(ids, dimensions * self.bins, tokens.real)
+        return torch.empty_like(order).scatter_(-1, order, bin_of_rank.expand_as(order)).mT

@@ -11,6 +11,8 @@ from safetensors.torch import save_file
 
 from replication.files.storage import FormatError, encode_header, write_tensors
 from replication.graphs.shards import KIND, open_graphs, sample_sequences, writing_graphs
+from sparselib import projections
+from sparselib.dense_attention import gold_graph
 
 LENGTHS = torch.tensor([5, 9, 1, 3, 7])
 SEQUENCE = torch.tensor([2, 3, 11, 12, 40])
@@ -82,6 +84,21 @@ def test_visible_and_gold_follow_from_q_k_lengths_and_causality(tmp_path, causal
                     visible[b, 0, i, :end] = True
             assert torch.equal(batch.gold, gold)
             assert torch.equal(batch.visible, visible)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_gold_is_computed_once_for_all_epochs_and_seeds(tmp_path, monkeypatch, causal):
+    write(tmp_path, causal=causal)
+    computed = []
+    monkeypatch.setattr(projections, "gold_graph", lambda *args: computed.append(1) or gold_graph(*args))
+    with open_graphs(tmp_path / "layer00.safetensors") as layer:
+        for size, batches in ((2, 3), (5, 1)):
+            computed.clear()
+            epochs = [[batch.gold for batch in layer.batches(size)] for _ in range(3)]
+            assert len(computed) == batches
+            for batch, *golds in zip(layer.batches(size), *epochs, strict=True):
+                fresh = gold_graph(batch.q, batch.k, batch.visible) & batch.visible
+                assert all(torch.equal(gold, fresh) for gold in golds)
 
 
 def test_the_file_is_what_the_safetensors_library_reads(paths):

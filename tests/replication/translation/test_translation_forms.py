@@ -75,13 +75,23 @@ def test_attended_positions_are_counted_for_real_queries_only(translator):
     cross = [min(3, s) for s, t in zip(source, target, strict=True) for _ in range(t)]
     encoder = [min(3, s) for s in source for _ in range(s)]
     expected = {"encoder": encoder, "decoder": decoder, "cross": cross}
-    found = attended(translator, "test", 60)
+    found = attended(translator, "test", PAIRS, 60)
     assert found == {place: pytest.approx(sum(rows) / len(rows)) for place, rows in expected.items()}
     with attending_fully(translator):
-        full = attended(translator, "test", 60)
+        full = attended(translator, "test", PAIRS, 60)
     assert full["encoder"] == pytest.approx(sum(s * s for s in source) / sum(source))
     assert full["decoder"] == pytest.approx(sum(t * (t + 1) / 2 for t in target) / sum(target))
-    assert attended(translator, "test", 60) == found  # and the form is back
+    assert attended(translator, "test", PAIRS, 60) == found  # and the form is back
+
+
+def test_only_the_first_pairs_are_read(translator):
+    source, target = (lengths(translator, side)[:2] for side in ("source", "target"))
+    cross = [min(3, s) for s, t in zip(source, target, strict=True) for _ in range(t)]
+    assert attended(translator, "test", 2, 60)["cross"] == pytest.approx(sum(cross) / len(cross))
+    assert sorted(number for number, _, _ in word_maps(translator, "test", 2, 60)) == [0, 1]
+    table, (number, _) = describe(translator, "test", 2, None, 60)
+    assert table["attended"].tolist() == [pytest.approx(sum(cross) / len(cross))] * 2
+    assert number < 2
 
 
 def test_measuring_names_what_it_counted(data, translator):
@@ -107,9 +117,9 @@ def test_pieces_become_words():
 
 def test_maps_do_not_depend_on_the_batch(translator):
     """One sentence at a time has no padding to go wrong."""
-    alone = {number: one for number, one, _ in word_maps(translator, "test", 1)}
+    alone = {number: one for number, one, _ in word_maps(translator, "test", PAIRS, 1)}
     assert sorted(alone) == list(range(PAIRS))
-    for number, one, pieces in word_maps(translator, "test", 10_000):
+    for number, one, pieces in word_maps(translator, "test", PAIRS, 10_000):
         assert (one.source, one.target) == (alone[number].source, alone[number].target)
         torch.testing.assert_close(one.weights, alone[number].weights)
         torch.testing.assert_close(pieces.sum(-1), torch.ones(pieces.shape[:-1]))
@@ -118,11 +128,12 @@ def test_maps_do_not_depend_on_the_batch(translator):
 
 def test_measures_of_cross_attention_follow_a_loop(translator):
     gold = [
-        [(n, n) for n in range(len(one.target))] for _, one, _ in sorted(word_maps(translator, "test", 1), key=first)
+        [(n, n) for n in range(len(one.target))]
+        for _, one, _ in sorted(word_maps(translator, "test", PAIRS, 1), key=first)
     ]
-    table, (_, shown) = describe(translator, "test", gold, 60)
+    table, (_, shown) = describe(translator, "test", PAIRS, gold, 60)
     entropy, nonzero, end, mass, found = ([[], []] for _ in range(5))
-    for _, one, pieces in word_maps(translator, "test", 60):
+    for _, one, pieces in word_maps(translator, "test", PAIRS, 60):
         for layer in range(2):
             for head in range(2):
                 for row in pieces[layer, head]:
@@ -139,15 +150,15 @@ def test_measures_of_cross_attention_follow_a_loop(translator):
         for name, values in {"entropy": entropy, "attended": nonzero, "on_the_end": end, "aligned_mass": mass,
                              "aligned_words": found}.items():  # fmt: skip
             assert row[name] == pytest.approx(sum(values[layer]) / len(values[layer]), abs=1e-5), name
-    enough = [len(one.target) for _, one, _ in word_maps(translator, "test", 60) if len(one.target) >= 8]
+    enough = [len(one.target) for _, one, _ in word_maps(translator, "test", PAIRS, 60) if len(one.target) >= 8]
     assert len(shown.target) == min(enough)
     assert shown.weights.shape == (2, 2, len(shown.target), len(shown.source))
 
 
 def test_the_entropy_of_the_eight_largest_weights_leaves_the_others_out(translator):
     with attending_fully(translator):
-        table, _ = describe(translator, "test", None, 60)
-        rows = [row for _, _, pieces in word_maps(translator, "test", 60) for row in pieces[1].flatten(0, 1)]
+        table, _ = describe(translator, "test", PAIRS, None, 60)
+        rows = [row for _, _, pieces in word_maps(translator, "test", PAIRS, 60) for row in pieces[1].flatten(0, 1)]
     entropy = []
     for row in rows:
         kept = row.sort(descending=True).values[:8]
@@ -163,18 +174,18 @@ def first(item):
 
 
 def test_without_gold_alignment_the_score_is_missing_and_a_wrong_number_refused(translator):
-    table, _ = describe(translator, "test", None, 60)
+    table, _ = describe(translator, "test", PAIRS, None, 60)
     assert table["aligned_words"].isna().all()
     assert table["entropy"].notna().all()
     with pytest.raises(ValueError, match=rf"must have one entry per pair of test \({PAIRS}\), got 1"):
-        describe(translator, "test", [[]], 60)
+        describe(translator, "test", PAIRS, [[]], 60)
 
 
 def test_cross_attention_is_that_of_the_model(translator):
     """fairseq itself gives out the weights of the last layer, averaged over heads."""
     sample = next(translator.batches(translator.dataset("test"), [0], 100))
     _, extra = translator.model(**sample["net_input"])
-    (_, _, pieces), *_ = [item for item in word_maps(translator, "test", 1) if item[0] == 0]
+    (_, _, pieces), *_ = [item for item in word_maps(translator, "test", PAIRS, 1) if item[0] == 0]
     torch.testing.assert_close(extra["attn"][0][0], pieces[-1].mean(0))
 
 
