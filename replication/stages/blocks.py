@@ -40,7 +40,7 @@ def evaluate_blocks(config: ConfigFile) -> None:
     from replication.corpora.tokens import load_tokenizer
     from replication.files.storage import write_table
     from replication.masked_lm import blocks as masked_lm_blocks
-    from replication.masked_lm.evaluation import read_masked_text
+    from replication.masked_lm.evaluation import read_masked_text, sequence_losses
     from replication.masked_lm.model import load_entmax_model
     from replication.places import predicted_blocks
     from sparselib.blocks.chunks import Chunks
@@ -51,11 +51,12 @@ def evaluate_blocks(config: ConfigFile) -> None:
     network, control = load_entmax_model(files.model.parent)
     masking = section.evaluation.given()
     text = read_masked_text(files.tokens("valid"), load_tokenizer(files.tokenizer.parent), masking)
+    full = sequence_losses(network, text, masking["batch_size"])
     for size, seed in product(section.blocks.sizes, run.student_seeds):
         chunks = Chunks(size, section.blocks.pooling)
         variants = _variants(run, network, text, chunks, seed)
         table, losses = masked_lm_blocks.evaluate_blocks(
-            network, control, text, chunks, variants, masking["batch_size"]
+            network, control, text, chunks, variants, masking["batch_size"], full
         )
         for columns in (table, losses):
             columns.insert(0, "seed", seed)

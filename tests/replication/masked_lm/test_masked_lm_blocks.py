@@ -9,7 +9,7 @@ import torch
 from drawing import drawn
 
 from replication.masked_lm.blocks import Variant, evaluate_blocks, time_blocks, variants
-from replication.masked_lm.evaluation import cross_entropy, mask_text
+from replication.masked_lm.evaluation import cross_entropy, mask_text, sequence_losses
 from sparselib.blocks.chunks import Chunks
 from sparselib.control import TokenPairs
 from sparselib.huggingface import use_attention
@@ -39,7 +39,7 @@ def chosen(model, seed=0, chunks=CHUNKS):
 @pytest.fixture(scope="module")
 def table(setting):
     model, control, text = setting
-    found, _ = evaluate_blocks(model, control, text, CHUNKS, chosen(model), 4)
+    found, _ = evaluate_blocks(model, control, text, CHUNKS, chosen(model), 4, sequence_losses(model, text, 4))
     return found.set_index(POINT)
 
 
