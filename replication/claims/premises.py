@@ -6,7 +6,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -101,8 +101,14 @@ def configuration(folder: Path) -> dict:
     """
     for above in folder.parents:
         if (above / "config.yaml").exists():
-            return yaml.safe_load(noted(above / "config.yaml").read_text(encoding="utf-8"))
+            return _parsed(noted(above / "config.yaml").read_text(encoding="utf-8"))
     raise FileNotFoundError(f"{folder}: must be below a folder with config.yaml")
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> dict:
+    """Return the configuration, which is parsed once for all claims; do not change it."""
+    return yaml.safe_load(text)
 
 
 #: The source whose pictures and captions this repository generates, which are no evidence about the papers' claims.
