@@ -42,28 +42,28 @@ class Bucketed(ABC):
 class NumberedBuckets(Bucketed):
     """A predictor that puts each token into one bucket in each of M ways; an edge needs the same bucket in any way.
 
-    Subclasses implement :meth:`number`, and say in `buckets_per_way` how many buckets a way has.
+    Subclasses implement :meth:`_number`, and say in `_buckets_per_way` how many buckets a way has.
     """
 
     @property
     @abstractmethod
-    def buckets_per_way(self) -> int:
+    def _buckets_per_way(self) -> int:
         """The number of buckets that tokens are distributed over in each way."""
 
     @abstractmethod
-    def number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
+    def _number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
         """Return the bucket numbers, ``int64[B, H, Q, M]`` and ``int64[B, H, K, M]``; those of padding are ignored."""
 
     def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
         queries, keys = checked_inputs(q, k, lengths)
-        query_numbers, key_numbers = self.number(queries, keys)
+        query_numbers, key_numbers = self._number(queries, keys)
         return self._buckets(query_numbers, queries), self._buckets(key_numbers, keys)
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         # Comparing numbers is much faster than comparing buckets if there are many: 1,024 of them took half of the time of a
         # model that was restricted to Reformer's graphs.
-        compact = torch.int16 if self.buckets_per_way < 2**15 else torch.int32
-        numbers = self.number(*checked_inputs(q, k, lengths))
+        compact = torch.int16 if self._buckets_per_way < 2**15 else torch.int32
+        numbers = self._number(*checked_inputs(q, k, lengths))
         ways = (x.to(compact).unbind(-1) for x in numbers)
         shared = torch.zeros(*q.shape[:3], k.shape[2], dtype=torch.bool, device=q.device)
         for query_number, key_number in zip(*ways, strict=True):
@@ -72,8 +72,8 @@ class NumberedBuckets(Bucketed):
 
     def _buckets(self, numbers: Tensor, tokens: Tokens) -> Tensor:
         ways = numbers.shape[-1]
-        numbers = numbers + self.buckets_per_way * torch.arange(ways, device=numbers.device)
-        return membership(numbers, ways * self.buckets_per_way, tokens.real)
+        numbers = numbers + self._buckets_per_way * torch.arange(ways, device=numbers.device)
+        return membership(numbers, ways * self._buckets_per_way, tokens.real)
 
 
 def share_a_bucket(query_buckets: Tensor, key_buckets: Tensor) -> Tensor:

@@ -49,10 +49,10 @@ class Hashing(NumberedBuckets):
             raise ValueError(f"`buckets` must be even, since buckets come in pairs, got {self.buckets}")
 
     @property
-    def buckets_per_way(self) -> int:
+    def _buckets_per_way(self) -> int:
         return self.buckets
 
-    def number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
+    def _number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
         q, k = queries.vectors, keys.vectors
         if q.shape != k.shape:
             raise ValueError(

@@ -38,10 +38,10 @@ class Quantization(NumberedBuckets):
         integer_at_least("bins", self.bins, 1)
 
     @property
-    def buckets_per_way(self) -> int:
+    def _buckets_per_way(self) -> int:
         return self.bins
 
-    def number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
+    def _number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
         return self._bins(queries), self._bins(keys)
 
     def _bins(self, tokens: Tokens) -> Tensor:

@@ -59,6 +59,14 @@ def plan(*options: str) -> str:
 
 
 def test_gpus_of_a_training_are_its_processes():
-    said = plan("--printshellcmds", "--configfile", "config/smoke.yaml", "--config", "checkpoints=False", "gpus=2")
+    said = plan(
+        "--printshellcmds",
+        "--configfile",
+        "config/smoke.yaml",
+        "--config",
+        "profile=two-gpus",
+        "checkpoints=False",
+        "gpus=2",
+    )
     assert "replicate train-masked-lm --processes 2 " in said
     assert "replicate train-translation --processes 2 " in said
