@@ -53,7 +53,7 @@ test: lint  ## lint, unit tests, the workflow and every notebook
 	OMP_NUM_THREADS=1 snakemake --cores $(CORES) claims --configfile config/smoke.yaml
 	$(MAKE) --no-print-directory results
 	$(MAKE) --no-print-directory docs
-	pytest -q tests/made
+	OMP_NUM_THREADS=1 pytest -q --numprocesses $(CORES) --dist loadscope tests/made
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
 	OMP_NUM_THREADS=1 JUPYTER_DEFAULT_PROVISIONER_NAME=file-sockets pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
 
