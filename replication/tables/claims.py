@@ -218,4 +218,4 @@ def documents() -> str:
 
 def characters() -> str:
     """Return the claims decided on War and Peace."""
-    return decided(("war-and-peace-512",), ("clm-",))
+    return decided(("war-and-peace-512", "war-and-peace-spans"), ("clm-",))

@@ -42,6 +42,7 @@ TABLES = {
     "blocks": partial(blocks.blocks, "brown"),
     "blocks-512": partial(blocks.blocks, "brown-512"),
     "characters": partial(characters.table3, "war-and-peace-512"),
+    "characters-spans": partial(characters.table3, "war-and-peace-spans"),
     "characters-baselines": partial(characters.baselines, "war-and-peace-512", "war-and-peace"),
     "claims": claims.counts,
     "demonstration": claims.demonstration,
@@ -83,6 +84,7 @@ TABLES = {
     "judged-multi30k-forms": partial(claims.judged, "multi30k-forms", ("est-", "xst-")),
     "judged-multi30k-speed": partial(claims.judged, "multi30k-speed", ("est-",)),
     "judged-war-and-peace-512": partial(claims.judged, "war-and-peace-512", ("clm-",)),
+    "judged-war-and-peace-spans": partial(claims.judged, "war-and-peace-spans", ("clm-",)),
     "five-claims": claims.five,
     "kmeans": kmeans.projections,
     "longest-steps": durations.longest,
@@ -125,6 +127,7 @@ RUNS = (
     "multi30k-forms",
     "multi30k-speed",
     "war-and-peace-512",
+    "war-and-peace-spans",
 )
 TEXTS = (
     "README.md",
