@@ -1,8 +1,6 @@
-"""Evaluate models, as trained and under predicted graphs."""
+"""Evaluate models as trained."""
 
 import math
-from collections.abc import Iterable
-from pathlib import Path
 
 from replication.files.verification import inputs
 from replication.stages.options import Cells, ConfigFile, FormsPlace, SymbolsPlace, TranslatorPlace
@@ -44,35 +42,6 @@ def perplexity(config: ConfigFile) -> None:
     write_table(files.perplexity, table)
 
 
-def replace(config: ConfigFile) -> None:
-    """Measure perplexity with predicted graphs in place of gold ones, in all layers and heads at once, from every seed."""
-    from replication.config import load
-    from replication.corpora.tokens import load_tokenizer
-    from replication.files.storage import write_table
-    from replication.graphs.grids import expand
-    from replication.graphs.replaced import Replacements
-    from replication.masked_lm.evaluation import evaluate_replaced, read_masked_text
-    from replication.masked_lm.model import load_entmax_model
-    from replication.places import masked_lm
-    from replication.settings import as_columns
-
-    run = load(config)
-    section, files = masked_lm(run)
-    inputs(files.model.parent, files.tokenizer, files.tokenizer.parent, files.tokens("valid"))
-    students = _students(files, section.layers, run.student_seeds)
-    network, control = load_entmax_model(files.model.parent)
-    tokenizer = load_tokenizer(files.tokenizer.parent)
-    members, windows = expand(section.replaced.given()["methods"]), list(section.replaced.windows)
-    replacements = Replacements(students, members, windows, section.global_tokens)
-    masking = section.evaluation.given()
-    text = read_masked_text(files.tokens("valid"), tokenizer, masking)
-    table, losses = evaluate_replaced(network, control, text, replacements, masking["batch_size"])
-    table["global_tokens"] = section.global_tokens
-    for seed in run.student_seeds:
-        write_table(files.losses(seed), as_columns(losses[losses["seed"] == seed]))
-        write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]))
-
-
 def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
     """Measure the BLEU of a translator as trained, on the whole test split."""
     import pandas as pd
@@ -95,40 +64,6 @@ def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
         temporary.write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
     row = {"split": "test", "sentences": len(text), "beam": beam, "bleu": value, "signature": signature}
     write_table(files.bleu, pd.DataFrame([row]))
-
-
-def decode(task: TranslatorPlace, config: ConfigFile) -> None:
-    """Measure BLEU with predicted graphs in the decoder's self-attention, in all layers and heads, from every seed."""
-    from replication.config import load
-    from replication.files.storage import write_table
-    from replication.graphs.grids import expand
-    from replication.graphs.replaced import Replacements
-    from replication.places import translator
-    from replication.settings import as_columns
-    from replication.translation.evaluation import evaluate_replaced
-    from replication.translation.model import BATCH_TOKENS, load_translator
-
-    run = load(config)
-    section, files, (_, target) = translator(run, task)
-    references, sentences = files.corpus("test", target), section.decoding.sentences
-    inputs(files.model, files.data, references)
-    students = _students(files, section.architecture.decoder_layers, run.student_seeds)
-    loaded = load_translator(files.model, files.data)
-    members, windows = expand(section.replaced.given()["methods"]), list(section.replaced.windows)
-    table, counts = evaluate_replaced(
-        loaded,
-        "test",
-        references.read_text(encoding="utf-8").splitlines()[:sentences],
-        section.words,
-        Replacements(students, members, windows, section.global_tokens),
-        section.decoding.beam,
-        # A batch holds its sentences once for every graph of a member of the grid.
-        8 * BATCH_TOKENS,
-    )
-    table = table.assign(global_tokens=section.global_tokens, sentences=sentences)
-    for seed in run.student_seeds:
-        write_table(files.sentences(seed), as_columns(counts[counts["seed"] == seed]))
-        write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]))
 
 
 def measure_characters(place: SymbolsPlace, config: ConfigFile) -> None:
@@ -281,27 +216,3 @@ def measure_captioners(config: ConfigFile) -> None:
         write_table(folder / "captions.parquet", table)
         write_table(folder / "attention.parquet", pd.concat(maps, ignore_index=True))
         write_table(folder / "measured.csv", pd.DataFrame([row]))
-
-
-def _students(files, layers: int, seeds: Iterable[int]):
-    """Return projections and centroids of all layers, by the seed.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a layer has none.
-    """
-    from replication.graphs import centroids, projections
-    from replication.graphs.replaced import ModelStudents
-    from replication.layout import layer_file
-
-    students = {}
-    for seed in seeds:
-        names = [layer_file(layer) for layer in range(layers)]
-        learned: list[Path] = [files.projections(seed) / name for name in names]
-        found: list[Path] = [files.centroids(seed) / name for name in names]
-        inputs(*learned, *found)
-        students[seed] = ModelStudents(
-            [projections.load(path) for path in learned], [centroids.load(path) for path in found]
-        )
-    return students
