@@ -196,6 +196,7 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
         line[0].set(ylabel=f"layer {layer + 1}", ylim=(lowest - margin, 1 + margin))
         line[0].locator_params(axis="y", nbins=4)
     axes.locator_params(axis="x", nbins=2 if is_narrow else 4)
+    axes.xaxis.set_major_formatter("{x:g}")  # "0.5" and "1.0" would touch below narrow panels
     for axes in grid[-1, heads // 2 : heads // 2 + 1] if is_narrow else grid[-1]:
         axes.set_xlabel("sparsity")
     figure.supylabel("recall of gold edges")
