@@ -149,6 +149,17 @@ def _setting(*keys: str) -> Callable[[Path], dict[str, float]]:
     return value
 
 
+#: Alpha of the normalisers that have a fixed one.
+ALPHAS = {"softmax": 1.0, "entmax15": 1.5, "sparsemax": 2.0}
+
+
+def _alpha(folder: Path) -> dict[str, float]:
+    """Return the alpha of a translator's normaliser."""
+    training = configuration(folder)["translation"]["training"]
+    default = "softmax" if "attention_form" in training else "entmax15"
+    return {"": ALPHAS[training.get("attention_normalizer", default)]}
+
+
 def _per_corpus(pattern: str, measure: Callable[[Path], float]) -> Callable[[Path], dict[str, float]]:
     return lambda folder: {path.name: measure(path) for path in listed_files(folder, pattern)}
 
@@ -228,6 +239,7 @@ MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
     "translation": {
         "gold_sparsity": _per_corpus("*-*", _gold_sparsity),
         "bleu": _per_corpus("*-*", lambda folder: float(read_table(folder / "bleu.csv")["bleu"].item())),
+        "alpha": _alpha,
         "decoder_layers": _setting("translation", "architecture", "decoder_layers"),
         "global_keys": _per_corpus("*-*", _global_keys),
     },

@@ -13,7 +13,7 @@ from replication.methods import METHODS
 #: A run that meets every premise.
 CONFIGURATION = {
     "masked_lm": {"length": 512, "layers": 12, "projection": {"dimension": 4}, "model": {}},
-    "translation": {"architecture": {"decoder_layers": 6}},
+    "translation": {"architecture": {"decoder_layers": 6}, "training": {}},
     "char_lm": {"models": {"adaptive-span": {"initial_span": 0.0}}},
     "forms": {"sentences": {"architecture": {"decoder_layers": 2}}},
     "retrofit": {"confidence": 0.9},

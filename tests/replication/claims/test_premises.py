@@ -96,3 +96,26 @@ def test_global_tokens_are_counted(tmp_path, tokens, expected):
 def test_the_initial_span_is_the_configurations(tmp_path, settings, expected):
     write_world(tmp_path, {"config.yaml": {"char_lm": {"models": {"adaptive-span": settings}}}})
     assert premises.MEASURES["char_lm"]["initial_span"](tmp_path / "char_lm") == {"": expected}
+
+
+@pytest.mark.parametrize(
+    ("training", "expected"),
+    [
+        ({}, 1.5),
+        ({"attention_normalizer": "softmax"}, 1.0),
+        ({"attention_normalizer": "sparsemax"}, 2.0),
+        ({"attention_form": "Top-k"}, 1.0),
+    ],
+)
+def test_alpha_is_that_of_the_configured_normaliser(tmp_path, training, expected):
+    write_world(tmp_path, {"config.yaml": {"translation": {"training": training}}})
+    assert premises.MEASURES["translation"]["alpha"](tmp_path / "translation") == {"": expected}
+
+
+def test_the_papers_bleu_is_not_compared_with_that_of_a_softmax_model(tmp_path):
+    training = {"attention_normalizer": "softmax"}
+    write_world(
+        tmp_path, {"config.yaml": {"translation": {"architecture": {"decoder_layers": 6}, "training": training}}}
+    )
+    met, words = judge("decoder_layers >= 6 & alpha >= 1.5", "translation", tmp_path / "translation")
+    assert (met, words) == (False, "decoder_layers >= 6 (6); alpha >= 1.5 (1, 0.5 outside)")
