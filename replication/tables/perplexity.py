@@ -30,6 +30,7 @@ CORPORA = {
     ("brown/masked_lm", "held-out"): "Brown, held-out documents, sequences of 128 tokens",
     ("brown/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
     ("demo", "held-out"): "Berean Standard Bible, held-out books, 512 tokens: the default run, a fine-tuned encoder",
+    ("demo-seed1/masked_lm", "held-out"): "Berean Standard Bible, held-out books, 512 tokens, a second encoder",
 }
 FOLDERS = tuple(dict.fromkeys(folder for folder, _ in CORPORA))
 
