@@ -85,8 +85,14 @@ def _measured(test: Callable[[Nats, pd.DataFrame], Finding]) -> Test:
 def _over_sizes(what: str, ratios: pd.Series, confidence: float = CONFIDENCE) -> Effect:
     """Return the mean over block sizes, as in the paper's figure, with an interval over repeats."""
     sizes = ratios.index.get_level_values("block_size").nunique()
-    values = ratios.groupby("repeat").mean().to_numpy()[None]
+    values = ratios.groupby("repeat").mean(skipna=False).to_numpy()[None]
     return effect(f"{what}, {sizes} block sizes", values, "repeat", confidence=confidence)
+
+
+def _over_counts(seconds: pd.DataFrame, methods: list[str]) -> dict[str, pd.Series]:
+    """Return each method's mean over the K of all methods, which is NaN where a K was not timed."""
+    counts = seconds[methods].columns.get_level_values("count").unique()
+    return {name: seconds[name].reindex(columns=counts).mean(axis=1, skipna=False) for name in methods}
 
 
 def _disturbed(seconds: pd.DataFrame) -> list[str]:
@@ -149,7 +155,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 @_measured
 def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Compare at equal K, averaged over all K."""
-    mean = {method: seconds[method].mean(axis=1) for method in SPARSEFINDER}
+    mean = _over_counts(seconds, SPARSEFINDER)
     ratio = mean["sparsefinder-v1"] / mean["sparsefinder-v2"]
     return Finding([_over_sizes("seconds of v1 / v2 at equal K", ratio)], _disturbed(seconds[SPARSEFINDER]))
 
@@ -158,7 +164,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 @_measured
 def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Compare to the faster BigBird of each block size."""
-    rival = seconds[[(name, MANY) for name in BIGBIRD]].min(axis=1)
+    rival = seconds[[(name, MANY) for name in BIGBIRD]].min(axis=1, skipna=False)
     return Finding(
         [
             _over_sizes(f"BigBird with {MANY} / {method} with {FEW}", rival / seconds[method, FEW])
@@ -172,7 +178,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 @_measured
 def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Compare at equal K, averaged over all K, with BigBird under softmax as in the paper's code."""
-    mean = {method: seconds[method].mean(axis=1) for method in [*SPARSEFINDER, "bigbird-softmax"]}
+    mean = _over_counts(seconds, [*SPARSEFINDER, "bigbird-softmax"])
     return Finding(
         [
             _over_sizes(f"{method} / BigBird at equal K", mean[method] / mean["bigbird-softmax"])
@@ -189,7 +195,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 
     K is chosen after measuring, so the intervals are simultaneous over all K (Bonferroni).
     """
-    full = seconds[["full", "full-kernel"]].min(axis=1)
+    full = seconds[["full", "full-kernel"]].min(axis=1, skipna=False)
     counts = sorted({count for method, count in nats.values if method in SPARSEFINDER} - {FEW})
     confidence = 1 - (1 - CONFIDENCE) / len(counts)
     effects = {

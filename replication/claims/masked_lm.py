@@ -204,7 +204,9 @@ def _(folder: Path) -> Finding:
         index=keys, columns="cell", values="count", fill_value=0
     )
     cells = ["query VERB", "query NOUN", "key VERB", "key NOUN"]
-    lift = pd.DataFrame({cell: _share(wide[cell]) / _share(sides[cell.split()[0]]) for cell in cells}).min(axis=1)
+    lifts = pd.DataFrame({cell: _share(wide[cell]) / _share(sides[cell.split()[0]]) for cell in cells})
+    # A cluster without queries, or without keys, has no lift there, and makes nothing attend to anything.
+    lift = lifts.min(axis=1, skipna=False)
     share = _share(wide["key AUX"])[lift >= MORE_THAN_CHANCE].dropna()
     if share.empty:
         return Finding([], missing=["no cluster holds more verbs and nouns than by chance"])

@@ -32,8 +32,8 @@ def table1() -> str:
     rows = []
     for form in [form for form in means.index if form != "Full"]:
         cells = [_cell(means.loc[form, k], spread[form, k], paper[f"k{k:.0f}"].get(form, math.nan)) for k in budgets]
-        printed = paper[[f"k{k:.0f}" for k in budgets]].mean(axis=1).get(form, math.nan)
-        rows.append([form, *cells, _cell(means.loc[form, budgets].mean(), math.nan, printed)])
+        printed = paper[[f"k{k:.0f}" for k in budgets]].mean(axis=1, skipna=False).get(form, math.nan)
+        rows.append([form, *cells, _cell(means.loc[form, budgets].mean(skipna=False), math.nan, printed)])
     full = _cell(means.loc["Full", "full"], spread["Full", 0], paper.loc["Full", "k_full"])
     return markdown(
         ["trained and tested with it", *(f"k = {k:.0f}" for k in budgets), "mean"],
