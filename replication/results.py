@@ -7,7 +7,7 @@ import pandas as pd
 
 from replication.files.reading import read_table
 from replication.files.verification import listed_files
-from replication.settings import labelled
+from replication.settings import read_points
 
 #: Attention forms, with the names and in the order of the published tables.
 FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k self", "Top-k", "Top-k OOW",
@@ -40,7 +40,7 @@ def read_sweep(folder: Path) -> pd.DataFrame:
     FileNotFoundError
         If there is no sweep.
     """
-    return labelled(_read_all(folder / "sweep", "seed*", "the recall sweep"))
+    return read_points(_paths(folder / "sweep", "seed*", "the recall sweep"))
 
 
 def read_replaced(folder: Path) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def read_replaced(folder: Path) -> pd.DataFrame:
     FileNotFoundError
         If there is no table.
     """
-    return labelled(_read_all(folder / "replaced", "seed*", "replaced graphs"))
+    return read_points(_paths(folder / "replaced", "seed*", "replaced graphs"))
 
 
 def read_blocks(folder: Path) -> pd.DataFrame:
@@ -89,7 +89,7 @@ def read_rules(folder: Path) -> pd.DataFrame:
     FileNotFoundError
         If there is no table.
     """
-    return labelled(_read_all(folder, "rules.*", "rules"))
+    return read_points(_paths(folder, "rules.*", "rules"))
 
 
 def read_sparsified(folder: Path) -> dict[float, pd.DataFrame]:
@@ -102,8 +102,8 @@ def read_sparsified(folder: Path) -> dict[float, pd.DataFrame]:
     """
     names = [path.name for path in listed_files(folder, "sparsified/recall*")]
     tables = {
-        float(name.removeprefix("recall")): labelled(
-            _read_all(folder / "sparsified" / name, "measured.*", "tuned heads")
+        float(name.removeprefix("recall")): read_points(
+            _paths(folder / "sparsified" / name, "measured.*", "tuned heads")
         )
         for name in names
     }
@@ -174,10 +174,15 @@ def read_cross_attention(folder: Path) -> pd.DataFrame:
 
 def _read_all(folder: Path, pattern: str, what: str) -> pd.DataFrame:
     """Concatenate the tables whose paths match a pattern, in path order."""
+    return pd.concat([read_table(path) for path in _paths(folder, pattern, what)], ignore_index=True)
+
+
+def _paths(folder: Path, pattern: str, what: str) -> list[Path]:
+    """Return the paths that match a pattern, in order."""
     paths = listed_files(folder, pattern)
     if not paths:
         raise FileNotFoundError(f"{folder}: no table of {what} ({pattern}); run the workflow first")
-    return pd.concat([read_table(path) for path in paths], ignore_index=True)
+    return paths
 
 
 def read_characters(folder: Path, name: str, models: Iterable[str] = tuple(CHARACTER_MODELS)) -> pd.DataFrame:

@@ -11,10 +11,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replication.config import grids
+from replication.files.reading import read_table
+from replication.files.schema import tables
 
 # Most readers of a table have imported pandas already; the command line has not.
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 ARGUMENTS = (*grids.ARGUMENTS, "target")
 #: The label, which is a column in memory only.
 LABEL = "setting"
+#: Columns that together name a row of a table with methods.
+POINT = ("seed", "method", LABEL, "window", "target", "layer", "head", "sequence", "sentence")
 
 
 def label(arguments: Mapping[str, object]) -> str:
@@ -57,11 +62,30 @@ def as_columns(table: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
-def labelled(table: pd.DataFrame) -> pd.DataFrame:
+def read_points(paths: Iterable[Path]) -> pd.DataFrame:
+    """Return the rows of stored tables in one, :func:`labelled`."""
+    import pandas as pd
+
+    return pd.concat([labelled(read_table(path), str(path)) for path in paths], ignore_index=True)
+
+
+def labelled(table: pd.DataFrame, source: str = "the table") -> pd.DataFrame:
     """Replace a stored table's columns of arguments by the label of each point, after the column ``method``.
 
     In sweeps, ``window`` is the width of the window around each query, and no predictor has an argument of that name.
+
+    Raises
+    ------
+    ValueError
+        If a column is neither a measurement nor an argument of a method, or two rows are the same point: averages over points
+        that this checkout cannot tell apart would be of settings that nobody chose. The error names `source`.
     """
+    declared = {name for kind in tables().values() if kind.has_arguments for name in kind.columns}
+    if unknown := [name for name in table if name not in declared and name not in ARGUMENTS]:
+        raise ValueError(
+            f"{source}: column {unknown[0]} must be a measurement or an argument of a method of this checkout; read the table"
+            " with the checkout that made it"
+        )
     names = [name for name in ARGUMENTS if name in table and (name != "window" or "sinks" in table)]
     place, result = table.columns.get_loc("method") + 1, table.drop(columns=names)
     rows = table[names].astype(object).where(table[names].notna(), None).itertuples(index=False, name=None)
@@ -73,6 +97,10 @@ def labelled(table: pd.DataFrame) -> pd.DataFrame:
             labels[values] = label({name: value for name, value in pairs if value is not None})
         found.append(labels[values])
     result.insert(place, LABEL, found if names else "")
+    point = [name for name in POINT if name in result]
+    if (twice := result.duplicated(point)).any():
+        row = result.loc[twice.idxmax(), point]
+        raise ValueError(f"{source}: must have one row per point, got two of {label(row.to_dict())}")
     return result
 
 

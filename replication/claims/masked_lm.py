@@ -16,7 +16,7 @@ from replication.files.reading import noted, read_table
 from replication.files.verification import listed_files
 from replication.points import POINT, over_heads
 from replication.results import read_replaced, read_sweep
-from replication.settings import labelled
+from replication.settings import read_points
 
 DISTANCE, KMEANS, ROUTING = "sparsefinder-distance", "sparsefinder-kmeans", "routing"
 #: The paper's ranking of the methods: each leader with its rivals.
@@ -61,7 +61,7 @@ def nats_curves(folder: Path) -> Curves:
     paths = listed_files(folder / "replaced", "losses_seed*.parquet")
     if not paths:
         return curves(table, -table["nats"].to_numpy()[None], gold)
-    losses = labelled(pd.concat([read_table(path) for path in paths])).pivot(index=POINT, columns="sequence")
+    losses = read_points(paths).pivot(index=POINT, columns="sequence")
     losses = losses.loc[pd.MultiIndex.from_frame(table[POINT])]
     resampled = means(losses["nats"].to_numpy().T, losses["places"].to_numpy().T)
     return curves(table, -resampled, gold, Units(losses["nats"].shape[1], "sequences"))

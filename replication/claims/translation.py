@@ -28,7 +28,7 @@ from replication.files.reading import read_table
 from replication.files.verification import listed_files
 from replication.points import POINT, over_heads
 from replication.results import read_replaced, read_sweep
-from replication.settings import labelled
+from replication.settings import read_points
 
 SPARSEFINDER = [DISTANCE, KMEANS]
 #: Upper limit of the paper's "lower levels of sparsity".
@@ -46,7 +46,7 @@ def _points(folder: Path) -> tuple[pd.DataFrame, np.ndarray, Units | None]:
     paths = listed_files(folder / "replaced", "sentences_seed*.parquet")
     if not paths:
         return table, table["bleu"].to_numpy()[None], None
-    counts = labelled(pd.concat([read_table(path) for path in paths])).set_index([*POINT, "sentence"]).sort_index()
+    counts = read_points(paths).set_index([*POINT, "sentence"]).sort_index()
     scores = [bleu(counts.loc[tuple(row), COUNTS].to_numpy()) for row in table[POINT].itertuples(index=False)]
     return table, np.stack(scores, axis=1), Units(counts.index.get_level_values("sentence").nunique(), "sentences")
 

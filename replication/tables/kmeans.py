@@ -7,8 +7,7 @@ from replication.claims.curves import GRID, Curves, curves, leads
 from replication.claims.masked_lm import DISTANCE, KMEANS, ROUTING
 from replication.claims.settings import single
 from replication.files.paths import ROOT
-from replication.files.reading import read_table
-from replication.settings import labelled
+from replication.settings import read_points
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "reported" / "brown-512" / "kmeans"
@@ -35,7 +34,7 @@ def projections() -> str:
     for path in sorted(
         FOLDER.glob("*.csv"), key=lambda path: (path.stem.split("-")[0] == "set", _dimension(path.stem))
     ):
-        of_way = compared(labelled(read_table(path)))
+        of_way = compared(read_points([path]))
         recall = [_at(of_way, method) for method in (DISTANCE, ONE, ANY, ROUTING)]
         ahead = [leads(of_way, [DISTANCE], [method], BAND).effects for method in (ONE, ANY)]
         loss = LOSSES[path.stem.split("-")[0]]

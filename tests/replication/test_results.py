@@ -100,12 +100,32 @@ def test_read_sweep_reads_every_seed(tmp_path):
 def test_read_replaced_puts_one_seed_below_the_other(tmp_path):
     (tmp_path / "replaced").mkdir()
     for number in (2, 0, 1):
-        pd.DataFrame({"method": "near", "number": [number] * 2}).to_csv(
+        pd.DataFrame({"method": "near", "seed": number, "window": [0, 1]}).to_csv(
             tmp_path / "replaced" / f"seed{number}.csv", index=False
         )
     table = read_replaced(tmp_path)
-    assert table["number"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert table["seed"].tolist() == [0, 0, 1, 1, 2, 2]
     assert table.index.tolist() == [*range(6)]
+
+
+def write_seed(folder, table):
+    folder.mkdir(exist_ok=True)
+    table.to_parquet(folder / "seed0.parquet", index=False)
+
+
+def test_a_column_that_no_method_has_is_refused(tmp_path):
+    """Another checkout's argument must not disappear, because its points would merge into averages that nobody measured."""
+    stored = as_columns(made_sweep().query("seed == 0"))
+    write_seed(tmp_path / "sweep", stored.assign(landmarks=stored["layer"]))
+    with pytest.raises(ValueError, match=r"seed0.parquet: column landmarks must be a measurement or an argument"):
+        read_sweep(tmp_path)
+
+
+def test_two_rows_of_one_point_are_refused(tmp_path):
+    stored = as_columns(made_sweep().query("seed == 0"))
+    write_seed(tmp_path / "sweep", pd.concat([stored, stored.iloc[:1].assign(recall=0.5)]))
+    with pytest.raises(ValueError, match=r"seed0.parquet: must have one row per point, got two of .*method="):
+        read_sweep(tmp_path)
 
 
 @pytest.mark.parametrize(("read", "named"), [(read_sweep, "sweep"), (read_replaced, "replaced")])

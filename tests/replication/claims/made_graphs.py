@@ -96,7 +96,7 @@ def masked_nats(leaders, rivals, values):
         for name, sparsity in (("full", 0.0), ("gold graph", GOLD))
     ]
     table = pd.DataFrame([*own, *_rows(leaders, rivals, values)])
-    table = table.assign(nats=100 - table["score"], perplexity=1.0)
+    table = table.assign(nats=100 - table.pop("score"), perplexity=1.0)
     return {"masked_lm/replaced/seeds.csv": table} | masked_recall(leaders, rivals, values)
 
 
@@ -183,7 +183,7 @@ def translated_bleu(leaders, rivals, values):
     for at in PAIRS:
         rows = _rows(leaders, rivals, values)
         # On a scale on which nothing is below half of the full model's BLEU.
-        found |= _replaced(at, [row | {"bleu": 100 + row["score"], "recall": 0.5} for row in rows], full=120.0)
+        found |= _replaced(at, [{"bleu": 100 + row.pop("score"), "recall": 0.5} | row for row in rows], full=120.0)
     return found
 
 
@@ -191,10 +191,10 @@ def lost_at(points, values):
     """Every method loses so much BLEU, and something more at some points: (sparsity, how much)."""
     found = translated_recall(["sparsefinder-distance"], ["window"], [0.0, 0.0])
     rows = [
-        {"seed": seed, "method": name, "setting": "", "window": 0, "sparsity": s, "bleu": 35.0 - value - more}
+        {"seed": seed, "method": name, "setting": "", "window": window, "sparsity": s, "bleu": 35.0 - value - more}
         for seed, value in enumerate(values)
         for name in METHODS
-        for s, more in points
+        for window, (s, more) in enumerate(points)
     ]
     return found | {path: table for at in PAIRS for path, table in _replaced(at, rows).items()}
 

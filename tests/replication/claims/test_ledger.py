@@ -95,7 +95,7 @@ def test_inputs_change_with_what_was_read_and_with_nothing_else(tmp_path):
     claim, other = "mlm-recall-distance-first", "mlm-perplexity-distance-first"
     tables = {"config.yaml": CONFIGURATION} | MADE[other]([1.0, 1.1])
     before = judged(tmp_path, tables)["inputs"]
-    write_world(tmp_path, {"masked_lm/replaced/seeds.csv": tables["masked_lm/replaced/seeds.csv"].assign(more=1)})
+    write_world(tmp_path, {"masked_lm/replaced/seeds.csv": tables["masked_lm/replaced/seeds.csv"].assign(perplexity=2)})
     after = judged(tmp_path, {})["inputs"]
     assert len(before[claim]) == 12
     assert after[claim] == before[claim]

@@ -16,8 +16,8 @@ def ends(curve):
 
 
 def points(score, values, **more):
-    rows = [{"sparsity": s, score: value} for s, value in values.items()]
-    return pd.DataFrame(rows).assign(seed=0, method="window", setting="", window=0, **more)
+    rows = [{"sparsity": s, score: value, "window": number} for number, (s, value) in enumerate(values.items())]
+    return pd.DataFrame(rows).assign(seed=0, method="window", setting="", **more)
 
 
 def test_a_point_worse_than_the_bigram_is_left_out(tmp_path):
