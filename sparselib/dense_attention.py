@@ -66,6 +66,13 @@ class Scoring:
             mask = torch.cat([mask.expand(scores.shape), mask.new_ones(sink.shape)], dim=-1)
         return weights_of(torch.cat([scores, sink], dim=-1), mask, normalizer)[..., :-1]
 
+    def edges(self, scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> Tensor:
+        """Return where :meth:`weights` are not zero: under softmax everywhere, even where a weight rounds to zero."""
+        if getattr(normalizer, "alpha", None) == 1:
+            finite = scores > -torch.inf
+            return finite if mask is None else finite & mask
+        return self.weights(scores, mask, normalizer).bool()
+
 
 #: Scaled dot products, without soft cap, bias or sinks.
 PLAIN = Scoring()
@@ -154,13 +161,21 @@ def weights_of(scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> T
     return normalizer(scores.masked_fill(empty, 0.0)).masked_fill(empty, 0.0)
 
 
-def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scoring: Scoring = PLAIN) -> Tensor:
-    """Return the attention graph of 1.5-entmax (section 4.1): True at ``[B, H, Q, K]`` where the weight is not zero.
+def gold_graph(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None = None,
+    *,
+    normalizer: Normalizer = entmax15,
+    scoring: Scoring = PLAIN,
+) -> Tensor:
+    """Return the attention graph of a normaliser (section 4.1): True at ``[B, H, Q, K]`` where the weight is not zero.
 
     Parameters
     ----------
     q, k : Tensor ``[B, H, Q, D]``, ``[B, H, K, D]``, before scaling, computed in float32 or better
     mask : Bool Tensor, optional, as in :func:`attention`
+    normalizer : callable, the model's own; the paper's is 1.5-entmax
     scoring : Scoring
 
     Examples
@@ -172,7 +187,7 @@ def gold_graph(q: Tensor, k: Tensor, mask: Tensor | None = None, *, scoring: Sco
     if q.dtype in (torch.float16, torch.bfloat16):
         q, k = q.float(), k.float()
     with torch.no_grad():
-        return attention_weights(q, k, mask, scoring=scoring).bool()
+        return scoring.edges(scoring.scores(q, k), mask, normalizer)
 
 
 def _without_hidden(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:

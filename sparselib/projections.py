@@ -8,8 +8,10 @@ from torch import Tensor
 
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.checks import integer_at_least, one_of
-from sparselib.dense_attention import gold_graph
+from sparselib.control import LayerCall
+from sparselib.dense_attention import PLAIN, Scoring, gold_graph
 from sparselib.masks import visible_pairs
+from sparselib.normalizers import Normalizer, entmax15
 
 __all__ = ["LOSSES", "Batch", "Projection", "fit_projection", "set_loss", "triplet_loss"]
 
@@ -23,6 +25,9 @@ class Batch:
     q, k : Tensor ``[B, H, n, D]``, before scaling
     lengths : integer Tensor ``[B]``, the real tokens of each sequence
     causal : bool, whether the model is a decoder
+    normalizer : callable, the model's own, whose edges are gold
+    scoring : Scoring, the model's own
+    mask : Bool Tensor ``[B, 1, n, n]``, optional, the pairs that the model shows, such as those of a window
 
     Examples
     --------
@@ -35,16 +40,39 @@ class Batch:
     k: Tensor
     lengths: Tensor
     causal: bool = False
+    normalizer: Normalizer = entmax15
+    scoring: Scoring = PLAIN
+    mask: Tensor | None = None
+
+    @classmethod
+    def of(cls, call: LayerCall, lengths: Tensor, causal: bool = False) -> "Batch":
+        """Return the queries and keys of an observed call, with the layer's own scoring, normaliser and mask.
+
+        Parameters
+        ----------
+        call : LayerCall
+        lengths, causal : as in :class:`Batch`
+
+        Examples
+        --------
+        >>> q = k = 4 * torch.eye(3).view(1, 1, 3, 3)
+        >>> call = LayerCall(0, q, k, visible=torch.ones(1, 1, 3, 3, dtype=torch.bool))
+        >>> torch.equal(Batch.of(call, lengths=torch.tensor([3])).gold, call.gold())
+        True
+        """
+        return cls(call.q, call.k, lengths, causal, call.normalizer, call.scoring, call.visible)
 
     @property
     def visible(self) -> Tensor:
-        """Pairs of real tokens, without the future if causal: ``Bool[B, 1, n, n]``."""
-        return visible_pairs(len(self.q), self.q.shape[2], self.k.shape[2], self.lengths, self.causal)
+        """Pairs of real tokens that the model shows, without the future if causal: ``Bool[B, 1, n, n]``."""
+        visible = visible_pairs(len(self.q), self.q.shape[2], self.k.shape[2], self.lengths, self.causal)
+        return visible if self.mask is None else visible & self.mask
 
     @property
     def gold(self) -> Tensor:
-        """The exact edges of 1.5-entmax (section 4.1): ``Bool[B, H, n, n]``."""
-        return gold_graph(self.q, self.k, self.visible) & self.visible
+        """The exact edges of the model's own attention (section 4.1): ``Bool[B, H, n, n]``."""
+        visible = self.visible
+        return gold_graph(self.q, self.k, visible, normalizer=self.normalizer, scoring=self.scoring) & visible
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,25 @@ class Tokenizer(Section):
             yield (), f"must have one of vocab_size and pretrained, got {'none' if self.pretrained is None else 'both'}"
 
 
-class PretrainedModel(Section):
+class _Attention(Section):
+    normalizer: Literal["softmax", "entmax15", "sparsemax", "entmax"] = Field(
+        "entmax15", description="Normaliser of attention."
+    )
+    alpha: t.Maybe[t.number(ge=1, le=2)] = Field(None, description="Alpha of the normaliser `entmax`.")
+
+    @property
+    def attention_alpha(self) -> float:
+        """Alpha of the normaliser."""
+        return self.alpha or {"softmax": 1.0, "entmax15": 1.5, "sparsemax": 2.0}[self.normalizer]
+
+    def problems(self) -> Iterator[Problem]:
+        if self.normalizer == "entmax" and self.alpha is None:
+            yield ("alpha",), f"{MISSING}; normalizer entmax needs it"
+        if self.normalizer != "entmax" and self.alpha is not None:
+            yield ("alpha",), f"must be left out unless normalizer is entmax, got {self.alpha}"
+
+
+class PretrainedModel(_Attention):
     """A pretrained model to fine-tune. A missing vocabulary head starts from random weights."""
 
     pretrained: Pretrained = Field(
@@ -62,7 +80,7 @@ class PretrainedModel(Section):
     attention_probs_dropout_prob: t.Maybe[t.Dropout] = Field(None, description="The same for attention weights.")
 
 
-class NewModel(Section):
+class NewModel(_Attention):
     """Sizes of a `RobertaConfig`, for a model that starts from random weights."""
 
     hidden_size: t.Count = Field(description="Size of hidden states.")
@@ -80,6 +98,7 @@ class NewModel(Section):
     attention_probs_dropout_prob: t.Dropout = Field(0.1, description="Dropout of attention weights.")
 
     def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
         yield from t.divides(self, "num_attention_heads", "hidden_size")
 
 
@@ -196,7 +215,7 @@ class _Model(Section):
 
 
 class MaskedLM(PredictedGraphs, _Model):
-    """A masked language model with 1.5-entmax attention, its attention graphs and their prediction."""
+    """A masked language model with sparse attention, its attention graphs and their prediction."""
 
     tag_clusters: t.Count = Field(description="Clusters of the k-means that Figure 6 describes, one of `methods`.")
     global_tokens: Literal["none", "first", "first_last"] = Field(description="Global tokens of all methods.")

@@ -76,6 +76,10 @@ class Config(Section):
             yield (TASKS[0],), f"{MISSING}; give it or another of {', '.join(TASKS[1:])}"
         if self.retrofit and self.retrofit.model == "masked_lm" and not self.masked_lm:
             yield ("masked_lm",), f"{MISSING}; retrofit.model needs it"
+        if self.retrofit and self.retrofit.model == "masked_lm" and self.masked_lm:
+            alpha = self.masked_lm.model.attention_alpha
+            if self.retrofit.alpha != alpha:
+                yield ("retrofit", "alpha"), f"must be {alpha}, masked_lm.model's own, got {self.retrofit.alpha}"
         if self.gpus == 0:
             yield from _half_precision(self)
 

@@ -50,7 +50,7 @@ def coreference_by_head(graphs: LayerGraphs, chains: Tensor, batch_size: int = 8
     for batch in graphs.batches(batch_size):
         numbers = graphs.sequence[batch.first : batch.first + len(batch.q)]
         pairs = coreferent_pairs(chains[numbers][:, : batch.q.shape[2]]).unsqueeze(1) & batch.visible
-        weights = attention_weights(batch.q, batch.k, batch.visible)
+        weights = attention_weights(batch.q, batch.k, batch.visible, normalizer=batch.normalizer)
         mass += (weights * pairs).sum((0, 2, 3), dtype=torch.float64)
         chance += float((pairs.sum(-1) / batch.visible.sum(-1).clamp_min(1)).sum())
         tokens += int(pairs.any(-1).sum())

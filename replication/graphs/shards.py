@@ -1,7 +1,8 @@
 """Attention-graph files: the queries and keys of one layer per file.
 
 A file contains ``q`` and ``k`` ``[N, H, n, D]`` (float32, before scaling), ``lengths`` ``[N]`` (real tokens per sequence) and
-``sequence`` ``[N]`` (sequence numbers in the split). Gold edges are not stored, because q and k determine them exactly.
+``sequence`` ``[N]`` (sequence numbers in the split). Gold edges are not stored, because q, k and the normaliser in the header
+determine them exactly.
 
 Files are read and written one batch at a time. A memory map would take fewer lines, but its pages stay resident until it is
 closed: one layer's whole file when reading, all layers' files when writing.
@@ -9,7 +10,7 @@ closed: one layer's whole file when reading, all layers' files when writing.
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import prod
@@ -23,6 +24,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from replication.files.storage import FormatError, encode_header, open_tensors, replacing
+from replication.graphs.normalizers import described_normalizer, description
+from sparselib.normalizers import Normalizer, entmax15
 from sparselib.projections import Batch
 
 KIND = "attention-graphs"
@@ -47,7 +50,7 @@ class StoredBatch(Batch):
 
     @property
     def gold(self) -> Tensor:
-        """The exact edges of 1.5-entmax (section 4.1): ``Bool[B, H, n, n]``."""
+        """The exact edges of the model's own attention (section 4.1): ``Bool[B, H, n, n]``."""
         batch, shape = (self.first, len(self.q)), (*self.q.shape[:3], self.k.shape[2])
         if batch not in self.known:
             self.known[batch] = np.packbits(super().gold.numpy())
@@ -84,6 +87,7 @@ class LayerGraphs:
         self.lengths, self.sequence = tensors.get_tensor("lengths"), tensors.get_tensor("sequence")
         self.header: dict = json.loads(tensors.metadata()["header"])
         self.causal: bool = self.header["causal"]
+        self.normalizer = described_normalizer(self.header["normalizer"])
         self.count, self.heads, self.length, self.dimension = q.get_shape()
 
     def __len__(self) -> int:
@@ -102,7 +106,8 @@ class LayerGraphs:
         for name, x in (("q", q), ("k", k)):
             if not x.isfinite().all():
                 raise ValueError(f"`{name}` must be finite, got NaN or infinity in sequences {start} to {end - 1}")
-        return StoredBatch(q, k, self.lengths[start:end], self.causal, start, self._known)
+        lengths = self.lengths[start:end]
+        return StoredBatch(q, k, lengths, self.causal, self.normalizer, first=start, known=self._known)
 
     def batches(self, size: int) -> Batches:
         """Return all sequences in order, in batches of ``size``."""
@@ -130,7 +135,15 @@ def open_graphs(path: str | Path) -> Iterator[LayerGraphs]:
 
 @contextmanager
 def writing_graphs(
-    paths: list[Path], sequence: Tensor, heads: int, length: int, dimension: int, *, causal: bool, **header: object
+    paths: list[Path],
+    sequence: Tensor,
+    heads: int,
+    length: int,
+    dimension: int,
+    *,
+    causal: bool,
+    normalizers: Sequence[Normalizer] | None = None,
+    **header: object,
 ) -> Iterator["GraphWriter"]:
     """Yield a writer for the graph files of all layers; the files appear only if the block succeeds.
 
@@ -144,6 +157,8 @@ def writing_graphs(
         Heads, longest sequence and head size.
     causal : bool
         Whether the attention is causal.
+    normalizers : sequence of callables, optional
+        Normaliser of each layer, by default 1.5-entmax.
     **header
         Further header fields.
 
@@ -156,7 +171,9 @@ def writing_graphs(
         partial = [stack.enter_context(replacing(path)) for path in paths]
         files = [stack.enter_context(open(path, "w+b")) for path in partial]
         for layer, file in enumerate(files):
-            _lay_out(file, (len(sequence), heads, length, dimension), {"layer": layer, "causal": causal, **header})
+            described = description(entmax15 if normalizers is None else normalizers[layer])
+            fields = {"layer": layer, "causal": causal, "normalizer": described, **header}
+            _lay_out(file, (len(sequence), heads, length, dimension), fields)
         writer = GraphWriter(files, (len(sequence), heads, length, dimension))
         yield writer
         writer.finish(sequence)

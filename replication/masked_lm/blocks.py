@@ -24,6 +24,7 @@ from sparselib.control import AttentionControl, BlockGraph
 from sparselib.dense_attention import attention, gold_graph
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.metrics import recall, sparsity
+from sparselib.normalizers import Entmax, alpha_of
 from sparselib.projections import Projection
 
 
@@ -56,6 +57,7 @@ def variants(
     projections: list[Projection],
     centroids: list[dict[str, Tensor]],
     seed: int,
+    alpha: float = 1.5,
 ) -> Iterator[Variant]:
     """Yield all methods of Figures 7 and 13 at every K of ``counts``.
 
@@ -75,21 +77,23 @@ def variants(
         Of each layer; centroids have the key ``kmeans-N`` for N clusters.
     seed : int
         Seed of the random blocks.
+    alpha : float
+        The model's own.
     """
     blocks = chunks.count(length)
     projections = [projection.to(model.device) for projection in projections]
     learned = partial(PredictedBlocks, projections, chunks=chunks)
-    yield Variant("full", blocks, 0, 1.5, None)
+    yield Variant("full", blocks, 0, alpha, None)
     for count in counts:
         if count + MOST_FIXED_BLOCKS >= blocks:
             continue
-        yield Variant("sparsefinder-v1", count, 0, 1.5, learned([NearestBlocks(count, metric)] * len(projections)))
+        yield Variant("sparsefinder-v1", count, 0, alpha, learned([NearestBlocks(count, metric)] * len(projections)))
         for number in clusters:
             predictors = [ClusteredBlocks(layer_centroids[f"kmeans-{number}"], count) for layer_centroids in centroids]
-            yield Variant("sparsefinder-v2", count, number, 1.5, learned(predictors))
+            yield Variant("sparsefinder-v2", count, number, alpha, learned(predictors))
         masks = _random_masks(model, length, chunks, count, len(projections), seed)
-        for method, alpha in (("bigbird", 1.5), ("bigbird-softmax", 1.0)):
-            yield Variant(method, count, 0, alpha, lambda layer, q, k, lengths, masks=masks: masks[layer])
+        for method, its_alpha in (("bigbird", alpha), ("bigbird-softmax", 1.0)):
+            yield Variant(method, count, 0, its_alpha, lambda layer, q, k, lengths, masks=masks: masks[layer])
 
 
 def _random_masks(
@@ -158,7 +162,7 @@ def _evaluate(
 
     def measured_graph(layer, q, k, lengths):
         mask = variant.graph(layer, q, k, lengths)
-        gold = chunks.blocks(gold_graph(q, k))
+        gold = chunks.blocks(gold_graph(q, k, normalizer=control.normalizer_of(layer)))
         visited = mask.to_dense().expand_as(gold)
         recalls.append(recall(visited, gold).flatten())
         sparsities.append(sparsity(visited).flatten())
@@ -193,7 +197,8 @@ def time_blocks(
     layers = []
     with control.observing(lambda call, mask: layers.append((call.q, call.k))):
         model(inputs)
-    every_block = Variant("full-kernel", chunks.count(inputs.shape[1]), 0, 1.5, lambda layer, q, k, lengths: None)
+    alpha = alpha_of(control.normalizer_of(0))
+    every_block = Variant("full-kernel", chunks.count(inputs.shape[1]), 0, alpha, lambda layer, q, k, lengths: None)
     chosen = [*chosen, every_block]
     runs = {}
     for number, variant in enumerate(chosen):
@@ -219,7 +224,7 @@ def _attend(variant: Variant, layers: list[tuple[Tensor, Tensor]], masks: list[B
     """Run the attention of every layer, with keys as values, since the values do not affect the time."""
     for (q, k), mask in zip(layers, masks, strict=True):
         if variant.graph is None:
-            attention(q, k, k)
+            attention(q, k, k, normalizer=Entmax(variant.alpha))
         else:
             block_sparse_entmax_attention(q, k, k, mask, alpha=variant.alpha)
 

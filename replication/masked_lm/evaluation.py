@@ -107,7 +107,8 @@ def extract_graphs(
     length, dimension = input_ids.shape[1], model.config.hidden_size // heads
     check_length(model, length)
     paths = [folder / f"layer{layer:02}.safetensors" for layer in range(control.layers)]
-    with writing_graphs(paths, sequence, heads, length, dimension, causal=False) as writer:
+    normalizers = [control.normalizer_of(layer) for layer in range(control.layers)]
+    with writing_graphs(paths, sequence, heads, length, dimension, causal=False, normalizers=normalizers) as writer:
         for start in tqdm(range(0, len(sequence), batch_size), desc="extract", unit="batch", mininterval=5):
             ids = input_ids[sequence[start : start + batch_size]].long().to(model.device)
             lengths = torch.full((len(ids),), length)

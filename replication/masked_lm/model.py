@@ -17,12 +17,15 @@ from transformers import (
 from replication.files.paths import located
 from sparselib.control import AttentionControl
 from sparselib.huggingface import use_attention
+from sparselib.normalizers import Entmax
 
 IGNORED = -100
 #: Files of a model.
 FILES = ("config.json", "model.safetensors")
 #: Names of the vocabulary head: RoBERTa's and BERT's.
 HEADS = ("lm_head", "cls")
+#: Name of the normaliser's alpha in the model's configuration.
+ALPHA = "attention_alpha"
 #: How tables name an architecture, by its model type.
 NAMES = {"roberta": "RoBERTa", "bert": "BERT"}
 
@@ -160,11 +163,13 @@ def vocabulary_head(model: PreTrainedModel) -> nn.Module:
 
 
 def load_entmax_model(folder: str | Path) -> tuple[PreTrainedModel, AttentionControl]:
-    """Load a trained model with 1.5-entmax in every head, in evaluation mode, onto the accelerator if there is one."""
+    """Load a trained model with its normaliser in every head, in evaluation mode, onto the accelerator if there is one."""
     model = load_model(folder)
+    # Shipped checkpoints from before the key have 1.5-entmax.
+    alpha = getattr(model.config, ALPHA, 1.5)
     if torch.accelerator.is_available():
         model.to(torch.accelerator.current_accelerator())
-    return model.eval(), use_attention(model)
+    return model.eval(), use_attention(model, Entmax(alpha))
 
 
 def check_length(model: PreTrainedModel, length: int) -> None:

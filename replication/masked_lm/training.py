@@ -21,7 +21,7 @@ from transformers import (
 
 from replication.layout import ADAPTERS
 from replication.masked_lm.adapters import add_adapters, write_adapters
-from replication.masked_lm.model import IGNORED, check_length, masked_loss
+from replication.masked_lm.model import ALPHA, IGNORED, check_length, masked_loss
 from replication.training import (
     COUNT,
     INDEX,
@@ -36,7 +36,7 @@ from replication.training import (
 from sparselib.control import AttentionControl
 from sparselib.dense_attention import Normalizer
 from sparselib.huggingface import use_attention
-from sparselib.normalizers import entmax15
+from sparselib.normalizers import alpha_of, entmax15
 
 #: Arguments with which the held-out loss is measured at each checkpoint, and the model with the lowest one is kept.
 HELD_OUT = {
@@ -204,6 +204,7 @@ def train(
         batch: share(batch, arguments.get(batch, TrainingArguments.per_device_train_batch_size))
     }
     control = use_attention(model, normalizer)
+    setattr(model.config, ALPHA, alpha_of(normalizer))
     adapters = add_adapters(model, adapter_rank) if adapter_rank else None
     args = training_arguments(
         folder,

@@ -20,6 +20,7 @@ from replication.points import nearest
 from sparselib import masks
 from sparselib.dense_attention import attention_weights
 from sparselib.masks.combine import combine
+from sparselib.normalizers import Normalizer, entmax15
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,13 @@ class Example:
     projected_q, projected_k : Tensor
         Queries and keys, projected to R dimensions.
     weights, gold : Tensor
-        Exact 1.5-entmax weights, and the gold edges.
+        The model's exact weights, and the gold edges.
     centroids : dict of str to Tensor
         Trained centroids by name.
     causal : bool
         Whether queries attend only to earlier keys.
+    normalizer : callable
+        The model's own.
     """
 
     words: list[str]
@@ -54,6 +57,7 @@ class Example:
     gold: Tensor
     centroids: dict[str, Tensor]
     causal: bool
+    normalizer: Normalizer = entmax15
 
     def predicted(self, predictor, window: int = 0, global_tokens: str = "none") -> Tensor:
         """Return a predictor's graph ``Bool[1, H, n, n]`` for the projected queries and keys."""
@@ -65,8 +69,8 @@ class Example:
         return combine(torch.zeros_like(self.gold[:, :1]), window, global_tokens, causal=self.causal)
 
     def weights_under(self, graph: Tensor) -> Tensor:
-        """Return the entmax weights ``[1, H, n, n]`` restricted to the pairs of ``graph``."""
-        return attention_weights(self.q, self.k, graph)
+        """Return the model's weights ``[1, H, n, n]`` restricted to the pairs of ``graph``."""
+        return attention_weights(self.q, self.k, graph, normalizer=self.normalizer)
 
     def nearest_centroids(self, kind: str, clusters: int) -> dict[int, Tensor]:
         """Return the ``"kmeans"`` or ``"routing"`` centroids whose number is closest to ``clusters``.
@@ -147,10 +151,11 @@ def _read(folder: Path, layer: int, index: int, split: str, words: list[str], ch
         k=batch.k,
         projected_q=project(batch.q),
         projected_k=project(batch.k),
-        weights=attention_weights(batch.q, batch.k, batch.visible),
+        weights=attention_weights(batch.q, batch.k, batch.visible, normalizer=batch.normalizer),
         gold=batch.gold,
         centroids=centroid_files.load(folder / "centroids" / seed / name),
         causal=batch.causal,
+        normalizer=batch.normalizer,
     )
 
 

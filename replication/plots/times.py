@@ -115,7 +115,7 @@ def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Fi
     """
     scores = {"negative perplexity": points}
     if points["alpha"].nunique() > 1:
-        scores["negative perplexity, entmax"] = points[points["alpha"] == 1.5]
+        scores["negative perplexity, entmax"] = points[points["alpha"] != 1]
     floor = score_floor(points, "score", full)
     sizes, rows = sorted(points["block_size"].unique()), 1 + len(scores)
     figure, grid = plt.subplots(

@@ -200,4 +200,5 @@ def _variants(run, network, text, chunks, seed: int):
         [centroids.load(path) for path in student_files("centroids")],
         # Each layer draws its own random blocks, and no two seeds share a draw.
         seed * 1000,
+        section.model.attention_alpha,
     )

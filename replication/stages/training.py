@@ -28,6 +28,7 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
     from replication.masked_lm.training import train
     from replication.places import masked_lm
     from replication.training import remove_checkpoints, runtime
+    from sparselib.normalizers import Entmax
 
     run = load(config)
     section, files = masked_lm(run)
@@ -36,14 +37,24 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
     input_ids = read_tensors(files.tokens("train"), kind=KIND)["input_ids"]
     tokenizer = load_tokenizer(files.tokenizer.parent)
     adapter_rank = model.get("adapter_rank", 0)
+    sizes = {key: value for key, value in model.items() if key not in ("normalizer", "alpha")}
     if "pretrained" in model:
-        changes = {key: value for key, value in model.items() if key not in ("pretrained", "adapter_rank")}
+        changes = {key: value for key, value in sizes.items() if key not in ("pretrained", "adapter_rank")}
         network = load_pretrained(model["pretrained"], run.seed, **changes)
     else:
-        network = build_model(tokenizer, input_ids.shape[1], run.seed, **model)
+        network = build_model(tokenizer, input_ids.shape[1], run.seed, **sizes)
     output = files.model.parent
     adapters = {"adapter_rank": adapter_rank, "base": model["pretrained"]} if adapter_rank else {}
-    log = train(network, tokenizer, input_ids, output, seed=run.seed, **adapters, **training)
+    log = train(
+        network,
+        tokenizer,
+        input_ids,
+        output,
+        seed=run.seed,
+        normalizer=Entmax(section.model.attention_alpha),
+        **adapters,
+        **training,
+    )
     if not is_first():
         return
     steps = pd.DataFrame([entry for entry in log if "loss" in entry])

@@ -105,8 +105,15 @@ def extract_decoder_graphs(
     attention = translator.model.decoder.layers[0].self_attn
     longest = max(len(dataset[i]["target"]) for i in chosen)
     paths = [folder / f"layer{layer:02}.safetensors" for layer in range(translator.decoder.layers)]
+    normalizers = [translator.decoder.normalizer_of(layer) for layer in range(translator.decoder.layers)]
     with writing_graphs(
-        paths, torch.tensor(chosen), attention.num_heads, longest, attention.head_dim, causal=True
+        paths,
+        torch.tensor(chosen),
+        attention.num_heads,
+        longest,
+        attention.head_dim,
+        causal=True,
+        normalizers=normalizers,
     ) as writer:
         for sample in tqdm(translator.batches(dataset, chosen, batch_tokens), desc="extract", mininterval=5):
             lengths = (sample["target"] != translator.dictionary.pad()).sum(1).cpu()

@@ -172,7 +172,8 @@ class AttentionControl:
         if pairs.graph is not None or pairs.observer is not None:
             if visible is None:
                 visible = q.new_ones(len(q), 1, q.shape[2], k.shape[2], dtype=torch.bool)
-            call = LayerCall(layer, q, k, visible, prefix, positions, scoring, layer in self.cross_layers)
+            is_cross = layer in self.cross_layers
+            call = LayerCall(layer, q, k, visible, prefix, positions, scoring, is_cross, normalizer)
             scores = call.scores  # cached before a graph computes them, which may run without gradients
             mask = visible if pairs.graph is None else pairs.graph(call) & visible
             if pairs.observer is not None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from sparselib.control.certified import CertifiedRows
 from sparselib.dense_attention import PLAIN, Scoring, gold_graph
 from sparselib.kernels import BlockMask
-from sparselib.normalizers import entmax15
+from sparselib.normalizers import Normalizer, entmax15
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class LayerCall:
         Positions of the queries in their own sentence, in fairseq's cross-attention. In self-attention the keys give them.
     scoring : Scoring
     cross : bool, whether the keys come from another sequence than the queries, in Hugging Face's cross-attention
+    normalizer : callable, the layer's own
 
     Examples
     --------
@@ -45,6 +46,7 @@ class LayerCall:
     positions: Tensor | None = None
     scoring: Scoring = PLAIN
     cross: bool = False
+    normalizer: Normalizer = entmax15
     # Not cached properties, whose lock Dynamo cannot trace.
     _computed: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -56,7 +58,7 @@ class LayerCall:
         return self._computed["scores"]
 
     def gold(self) -> Tensor:
-        """Return the exact edges ``Bool[B, H, Q, K]`` of 1.5-entmax under the model's own scores, computed once."""
+        """Return the exact edges ``Bool[B, H, Q, K]`` under the model's own scores and normaliser, computed once."""
         if "gold" not in self._computed:
             self._computed["gold"] = self._gold()
         return self._computed["gold"]
@@ -79,9 +81,9 @@ class LayerCall:
 
     def _gold(self) -> Tensor:
         if self.q.dtype in (torch.float16, torch.bfloat16):
-            return gold_graph(self.q, self.k, self.visible, scoring=self.scoring)
+            return gold_graph(self.q, self.k, self.visible, normalizer=self.normalizer, scoring=self.scoring)
         with torch.no_grad():
-            return self.scoring.weights(self.scores, self.visible, entmax15).bool()
+            return self.scoring.edges(self.scores, self.visible, self.normalizer)
 
 
 #: Returns the pairs that attend, as a Bool Tensor that broadcasts to ``[B, H, Q, K]``. A graph with a true attribute

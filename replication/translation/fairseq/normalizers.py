@@ -76,7 +76,9 @@ def normalizer_of(args, heads: int) -> Normalizer:
         case "softmax":
             return Entmax(1)
         case "entmax15" | "sparsemax" if use_package:
-            return partial(_in_float32, PACKAGES[name])
+            packaged = partial(_in_float32, PACKAGES[name])
+            packaged.alpha = 1.5 if name == "entmax15" else 2.0
+            return packaged
         case "entmax15":
             return entmax15
         case "sparsemax":

@@ -114,7 +114,7 @@ def test_defaults_are_those_of_the_libraries():
         assert defaults(section).items() <= (arguments | {"causal_steps": 0}).items()
     assert defaults(captioning.CaptionerArchitecture).items() <= BartConfig().to_dict().items()
     assert keys(captioning.CaptionerArchitecture) <= inspect.signature(BartConfig).parameters.keys()
-    ours = {"tied_query_key": False, "sinusoidal_positions": False}
+    ours = {"tied_query_key": False, "sinusoidal_positions": False, "normalizer": "entmax15"}
     assert defaults(masked_lm.NewModel).items() <= (RobertaConfig().to_dict() | ours).items()
     signature = inspect.signature(fit_projection).parameters
     assert {key: signature[key].default for key in defaults(grids.Projection).keys() - {"batch_size"}} == {

@@ -90,7 +90,9 @@ def test_visible_and_gold_follow_from_q_k_lengths_and_causality(tmp_path, causal
 def test_gold_is_computed_once_for_all_epochs_and_seeds(tmp_path, monkeypatch, causal):
     write(tmp_path, causal=causal)
     computed = []
-    monkeypatch.setattr(projections, "gold_graph", lambda *args: computed.append(1) or gold_graph(*args))
+    monkeypatch.setattr(
+        projections, "gold_graph", lambda *args, **rules: computed.append(1) or gold_graph(*args, **rules)
+    )
     with open_graphs(tmp_path / "layer00.safetensors") as layer:
         for size, batches in ((2, 3), (5, 1)):
             computed.clear()

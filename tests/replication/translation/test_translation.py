@@ -1,6 +1,7 @@
 """Translation from text to BLEU on a tiny corpus, and what is missing or does not fit."""
 
 import shutil
+from argparse import Namespace
 
 import pytest
 import torch
@@ -23,6 +24,7 @@ from replication.translation.evaluation import (
     to_text,
 )
 from replication.translation.fairseq import commands
+from replication.translation.fairseq.normalizers import normalizer_of
 from replication.translation.model import load_translator
 from replication.translation.saving import DERIVED, check_vocabulary, command_line
 from replication.translation.training import read_log, train
@@ -183,6 +185,33 @@ def test_graphs_are_those_of_the_decoder(data, translator, tmp_path):
             assert torch.allclose(batch.q, seen["q"], atol=1e-5)
             assert torch.allclose(batch.k, seen["k"], atol=1e-5)
             assert torch.equal(batch.gold, gold_graph(seen["q"], seen["k"], seen["mask"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("entmax", {"attention_alpha": 1.25}), ("sparsemax", {}), ("entmax_alpha", {}), ("topk", {"attention_k": 2}),
+     ("softmax", {}), ("sparsemax", {"attention_implementation": "entmax"})],
+)  # fmt: skip
+def test_stored_edges_are_those_of_the_decoders_own_normaliser(translator, tmp_path, monkeypatch, name, options):
+    args = Namespace(attention_normalizer=name, **({"attention_alpha": None, "attention_k": None} | options))
+    own = normalizer_of(args, translator.model.decoder.layers[0].self_attn.num_heads)
+    if name == "entmax_alpha":
+        own.pre_alpha.data = torch.linspace(-2, 2, len(own.pre_alpha))
+    monkeypatch.setattr(translator.decoder, "normalizer", own)
+    weights = []
+    with torch.no_grad():
+        text = extract_decoder_graphs(translator, "valid", 1, 6, 0, 1000, tmp_path)
+        with open_graphs(tmp_path / "layer00.safetensors") as graphs:
+            batch = graphs.batch(0, 1)
+            dataset = translator.dataset("valid")
+            sample = dataset.collater([dataset[int(graphs.sequence[0])]])
+        with translator.decoder.observing(lambda call, mask: weights.append((call.gold(), call.normalizer))):
+            translator.model(**sample["net_input"])
+    assert len(text) == 1
+    assert weights[0][1] is own
+    assert torch.equal(batch.gold, weights[0][0])
+    scores = (batch.q @ batch.k.mT / batch.q.shape[-1] ** 0.5).masked_fill(~batch.visible, -torch.inf)
+    assert torch.equal(batch.gold, own(scores).detach() > 0)
 
 
 def test_no_sentence_is_long_enough(translator, tmp_path):

@@ -22,6 +22,8 @@ from transformers import (
 from sparselib.control import LayerCall
 from sparselib.dense_attention import Scoring, attention_weights
 from sparselib.huggingface import use_attention
+from sparselib.normalizers import Entmax
+from sparselib.projections import Batch
 
 TINY = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
 GROUPED = TINY | {"num_key_value_heads": 2}
@@ -74,6 +76,27 @@ def test_their_own_gold_graph_changes_nothing(model):
         torch.testing.assert_close(outputs(model), free, atol=1e-10, rtol=1e-10)
     with control.restricted_to(diagonal):
         assert (outputs(model) - free).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
+def test_batches_of_observed_calls_have_the_models_own_edges(model, alpha):
+    """A batch of plain 1.5-entmax scores teaches projections another graph than the model has."""
+    control, pairs = use_attention(model, Entmax(alpha)), []
+
+    def observe(call, mask):
+        if not call.cross:
+            lengths, is_causal = torch.full((len(call.q),), LENGTH), not call.visible.all()
+            pairs.append((Batch.of(call, lengths, causal=is_causal).gold, call))
+
+    with control.observing(observe):
+        outputs(model)
+    assert pairs
+    for gold, call in pairs:
+        weights = call.scoring.weights(
+            call.scores, call.visible, lambda x: reference.entmax_bisect(x, alpha, n_iter=100)
+        )
+        assert torch.equal(gold, weights > 1e-12)
+        assert torch.equal(gold, call.gold())
 
 
 def test_each_part_of_a_score_against_a_loop():

@@ -1,0 +1,84 @@
+"""Masked language models with another normaliser: every stage uses the model's own edges, from configuration to tables."""
+
+import entmax
+import pandas as pd
+import pytest
+import torch
+from command_line import configure, run, succeed
+
+from profiles import MASKED_LM
+from replication.graphs.shards import open_graphs
+from replication.masked_lm.model import load_entmax_model
+
+COMMANDS = (
+    ("corpus", "masked_lm"),
+    ("tokenize", "masked_lm"),
+    ("train-masked-lm",),
+    ("extract",),
+    ("project", "masked_lm"),
+    ("cluster", "masked_lm"),
+    ("sweep", "masked_lm"),
+    ("replace",),
+    ("fit-blocks",),
+    ("evaluate-blocks",),
+)
+#: A normaliser's keys in the configuration, and its weights by the entmax package.
+CASES = {
+    "entmax-1.25": ({"normalizer": "entmax", "alpha": 1.25}, lambda x: entmax.entmax_bisect(x, 1.25, n_iter=100)),
+    "sparsemax": ({"normalizer": "sparsemax"}, entmax.sparsemax),
+    "softmax": ({"normalizer": "softmax"}, lambda x: x.softmax(-1)),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def measured(request, tmp_path_factory):
+    """The results of a run, and the reference of its normaliser."""
+    keys, reference = CASES[request.param]
+    folder = tmp_path_factory.mktemp("alpha")
+    model = MASKED_LM["model"] | keys | {"initializer_range": 2.0}
+    results = configure(folder, masked_lm=MASKED_LM | {"model": model}) / "masked_lm"
+    for command in COMMANDS:
+        succeed(folder, *command)
+    return results, reference
+
+
+def test_gold_edges_are_those_of_the_models_own_normaliser(measured):
+    results, reference = measured
+    shares = []
+    for layer in range(2):
+        with open_graphs(results / f"graphs/valid/layer{layer:02}.safetensors") as graphs:
+            batch = graphs.batch(0, len(graphs))
+        scores = batch.q @ batch.k.mT / batch.q.shape[-1] ** 0.5
+        expected = reference(scores.double().masked_fill(~batch.visible, -torch.inf)) > 0
+        assert (batch.gold == expected).float().mean() > 0.999
+        shares.append(batch.gold.float().mean().item())
+    sweep = pd.read_parquet(results / "sweep/seed1.parquet")
+    found = 1 - sweep.groupby("layer")["gold_sparsity"].mean()
+    assert found.tolist() == pytest.approx(shares, abs=1e-5)
+
+
+def test_the_loaded_model_has_its_normaliser_and_its_gold_graph_changes_nothing(measured):
+    results, _ = measured
+    _, control = load_entmax_model(results / "model")
+    with open_graphs(results / "graphs/valid/layer00.safetensors") as graphs:
+        assert graphs.normalizer.alpha == control.normalizer_of(0).alpha
+    replaced = pd.read_csv(results / "replaced/seed1.csv").set_index("method")
+    assert replaced.loc["gold graph", "nats"] == pytest.approx(replaced.loc["full", "nats"], abs=1e-5)
+    blocks = pd.read_csv(results / "blocks/size2/evaluated/seed1.csv")
+    own = blocks[blocks["method"] != "bigbird-softmax"]
+    assert set(own["alpha"]) == {control.normalizer_of(0).alpha}
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"normalizer": "entmax"}, "masked_lm.model.alpha: missing key; normalizer entmax needs it"),
+        ({"alpha": 1.2}, "masked_lm.model.alpha: must be left out unless normalizer is entmax, got 1.2"),
+        ({"normalizer": "entmax", "alpha": 3}, "masked_lm.model.alpha"),
+    ],
+)
+def test_normalisers_that_contradict_themselves_are_refused(tmp_path, keys, message):
+    configure(tmp_path, masked_lm=MASKED_LM | {"model": MASKED_LM["model"] | keys})
+    result = run(tmp_path, "corpus", "masked_lm")
+    assert result.exit_code == 1
+    assert message in result.output
