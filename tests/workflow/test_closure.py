@@ -297,3 +297,9 @@ def test_a_changed_setting_plans_the_jobs_that_use_it_and_what_follows(finished,
         while more := {name for name, job in jobs.items() if expected & {*job["needs"]}} - expected:
             expected |= more
         assert set(plans[edit]) == expected, edit
+
+
+def test_fewer_student_seeds_measure_again_what_one_table_has_of_all_seeds(finished):
+    edit = "config/demo.yaml|student_seeds: [0, 1, 2]|student_seeds: [0, 1]"
+    plan = json.loads(output_of("plans.py", edit, folder=finished))[edit]
+    assert {"measure_rules", "replace"} <= set(plan)

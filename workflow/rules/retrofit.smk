@@ -71,6 +71,7 @@ rule measure_rules:
         code=function_hash("measure-rules"),
         config=CONFIGURATION,
         settings=RETROFIT.given(),
+        seeds=list(SEEDS),
     message:
         "Measure selection rules"
     shell:
