@@ -14,7 +14,7 @@ from sparselib.huggingface.attention import check_model, restored_on_error, use_
 from sparselib.huggingface.drift import drift_of
 from sparselib.huggingface.gold import GoldRule, gold_rule
 from sparselib.huggingface.guarantee import last_certified
-from sparselib.huggingface.halves import Half, split
+from sparselib.huggingface.halves import Half, check_enough, split
 from sparselib.huggingface.heads import BLOCKS, PAIRS, Setting, block_settings, settings
 from sparselib.huggingface.layers import Inputs, Layer, Measured, NeededEdges, observed_layers
 from sparselib.huggingface.learning import Sample, learn_projections
@@ -41,6 +41,7 @@ def sparsify(
     window: int = 3,
     alpha: float = 1.0,
     seed: int = 0,
+    simultaneous: bool = False,
 ) -> Sparsified:
     """Tune every head of a model to a recall target at the highest sparsity.
 
@@ -49,7 +50,8 @@ def sparsify(
     (:mod:`sparselib.huggingface.guarantee`). For each head, with probability `confidence` or more, the expected recall on
     further sequences of the same kind is at least `recall`. This assumes that sequences are drawn independently. Sequences of
     one document are not: name their documents in `groups`. The guarantee then assumes independent documents, and holds for a
-    further document's expected mean recall. It holds for the queries and keys of the unrestricted model. Restricting a layer
+    further document's expected mean recall. It holds for the queries and keys of the unrestricted model, for one call: the best
+    of several calls with other seeds or settings has no guarantee, unless a text of its own calibrates it. Restricting a layer
     changes the inputs of later ones, and the report gives the drift of the model's output.
 
     Parameters
@@ -79,6 +81,9 @@ def sparsify(
         Total width of the window that is added to every prediction of pairs.
     alpha : float
         Alpha of the model's normaliser. The default, 1, is the softmax of most models.
+    simultaneous : bool
+        Whether all heads' bounds hold together with probability `confidence`, instead of each bound by itself. Each of H heads
+        is then tested at a confidence of ``1 - (1 - confidence) / H`` (Bonferroni), which needs more sequences.
     seed : int
         Seed of the shuffling, of the projections, of the points that are clustered and of the distances that set thresholds.
 
@@ -136,14 +141,21 @@ def sparsify(
         if not sequences:
             reasons = {layer.left_dense for layer in layers}
             raise ValueError(f"{type(model).__name__} has no attention to sparsify: {'; '.join(sorted(reasons))}")
+        level = confidence
+        if simultaneous:
+            heads = sum(0 if layer.projection is None else len(layer.projection.weight) for layer in layers)
+            level = 1 - (1 - confidence) / heads
+            check_enough(len(second.groups.unique()), 1 - recall, level, groups is not None)
         if BLOCKS in predictors:
             orders = _block_orders(model, layers, block)
         else:
             orders = _learn(run, first.batches, sequences, predictors, window, seed, 1 - recall)
-        chosen = _choose(run.measured(first.batches, "choice", orders), orders, first, recall, confidence)
+        chosen = _choose(run.measured(first.batches, "choice", orders), orders, first, recall, level)
         measured = run.measured(second.batches, "calibration", chosen)
-        heads = _calibrate(measured, chosen, layers, second, recall, confidence)
-        sparse = Sparsified(model, control, layers, Report(heads, gold, recall, confidence), alpha)
+        heads = _calibrate(measured, chosen, layers, second, recall, level)
+        sparse = Sparsified(
+            model, control, layers, Report(heads, gold, recall, confidence, simultaneous=bool(simultaneous)), alpha
+        )
         sparse.report.drift = drift_of(model, sparse, second.batches)
     return sparse
 

@@ -42,7 +42,7 @@ def split(
     batches : sequence of mappings of Tensors
         The model's inputs.
     groups : iterable, optional
-        The group of each sequence. By default, each sequence is a group of its own.
+        The group of each sequence, as numbers, texts or a tensor. By default, each sequence is a group of its own.
     seed : int
         Seed of the order.
     allowed, confidence : float
@@ -51,24 +51,48 @@ def split(
     Raises
     ------
     ValueError
-        If a batch is no mapping of tensors with a row per sequence, `groups` has another number of entries than there are
-        sequences, or the second half has too few groups.
+        If a batch is no mapping of tensors with a row per sequence, an entry of `groups` names no group, there are more or
+        fewer entries than sequences, or the second half has too few groups.
     """
     sizes = [_size(number, inputs) for number, inputs in enumerate(batches)]
-    names = list(range(sum(sizes)) if groups is None else groups)
+    names = list(range(sum(sizes)) if groups is None else _names(groups))
     if len(names) != sum(sizes):
         raise ValueError(f"`groups` must have one entry per sequence, got {len(names)} for {sum(sizes)} sequences")
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    needed, middle = sequences_needed(allowed, confidence), len(numbers) // 2
-    if middle == 0 or len(numbers) - middle < needed:
-        argument, unit = ("batches", "sequences") if groups is None else ("groups", "groups")
-        raise ValueError(
-            f"`{argument}` must leave at least {needed} {unit} to calibrate with for a recall of {1 - allowed:.4g} with "
-            f"confidence {confidence}, got {len(numbers) - middle} in the second half of {len(numbers)} {unit}; pass more"
-        )
+    middle = len(numbers) // 2
+    check_enough(len(numbers) - middle if middle else 0, allowed, confidence, groups is not None)
     order = torch.randperm(len(numbers), generator=torch.Generator().manual_seed(seed))
     places = order[torch.tensor([numbers[name] for name in names])].split(sizes)
     return _half(batches, places, 0, middle), _half(batches, places, middle, len(numbers))
+
+
+def check_enough(count: int, allowed: float, confidence: float, are_named: bool) -> None:
+    """Raise ``ValueError`` if so many groups, which are named or single sequences, cannot certify what misses nothing."""
+    needed = sequences_needed(allowed, confidence)
+    if count < needed:
+        argument, unit = ("groups", "groups") if are_named else ("batches", "sequences")
+        raise ValueError(
+            f"`{argument}` must leave at least {needed} {unit} to calibrate with for a recall of {1 - allowed:.4g} with "
+            f"confidence {confidence:.6g}, got {count} in the second half; pass more"
+        )
+
+
+def _names(groups: Iterable[Hashable]) -> list[Hashable]:
+    """Return each sequence's group as a value that equals itself; raise ``ValueError`` for what names no group."""
+    names = []
+    for number, entry in enumerate(groups):
+        # Tensors and arrays of one number compare by identity or not at all.
+        name = entry.item() if getattr(entry, "ndim", None) == 0 and hasattr(entry, "item") else entry
+        try:
+            is_name = name is not None and bool(name == name) and isinstance(hash(name), int)
+        except (TypeError, ValueError, RuntimeError):
+            is_name = False
+        if not is_name or isinstance(name, Tensor):
+            raise ValueError(
+                f"`groups[{number}]` must name the document of a sequence, by a number or a text, got {entry!r:.80}"
+            )
+        names.append(name)
+    return names
 
 
 def _half(batches: Sequence[Inputs], places: Sequence[Tensor], start: int, end: int) -> Half:

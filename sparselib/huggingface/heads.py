@@ -44,8 +44,8 @@ class Setting:
             value = getattr(self, name)
             if type(value) is not int or value < 0:
                 raise ValueError(f"`{name}` must be a whole number of at least 0, got {value!r}")
-        if type(self.threshold) not in (int, float) or math.isnan(self.threshold):
-            raise ValueError(f"`threshold` must be a number, got {self.threshold!r}")
+        if type(self.threshold) not in (int, float) or not 0 <= self.threshold < math.inf:
+            raise ValueError(f"`threshold` must be a finite number of at least 0, got {self.threshold!r}")
         if self.family == "kmeans" and not 1 <= self.top_k <= self.clusters:
             raise ValueError(f"`top_k` must be from 1 to the {self.clusters} clusters, got {self.top_k}")
         if type(self.share) not in (int, float) or not 0 <= self.share <= 1:

@@ -45,7 +45,7 @@ def compare_with_eager(
     watch = _AttentionWatch(model)
     with preserving_state(model):
         model.set_attn_implementation("eager")
-        inputs, expected = _first_working_inputs(model, inputs)
+        inputs, expected = first_working_inputs(model, inputs)
         model.set_attn_implementation(name)
         before = PROBE.set(watch.recording(softmax))
         try:
@@ -141,7 +141,7 @@ def _takes_two_sequences(module: nn.Module, arguments: tuple, options: Mapping[s
     return any(x is not sequences[0] for x in sequences)
 
 
-def _first_working_inputs(
+def first_working_inputs(
     model: PreTrainedModel, given: Mapping[str, Tensor] | None
 ) -> tuple[Mapping[str, Tensor], dict[str, Tensor]]:
     """Return the first inputs that the model accepts, among the given or guessed ones, and its outputs for them."""

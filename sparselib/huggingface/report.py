@@ -30,13 +30,26 @@ class HeadReport:
 
 @dataclass
 class Report:
-    """All heads' results, and the drift: the change of the model's output, as a share of the output's norm."""
+    """All heads' results, and the drift: the change of the model's output, as a share of the output's norm.
+
+    Parameters
+    ----------
+    heads : list of HeadReport
+    gold : str
+    recall : float
+        Target of every head.
+    confidence : float
+        Probability with which each head's bound holds, or all together if `simultaneous`.
+    drift : float
+    simultaneous : bool
+    """
 
     heads: list[HeadReport]
     gold: str
     recall: float
     confidence: float
     drift: float = float("nan")
+    simultaneous: bool = False
 
     @property
     def sparsity(self) -> float:
@@ -50,8 +63,9 @@ class Report:
             for head in self.heads
         ]
         dense = sum(head.predictor == "dense" for head in self.heads)
+        holding = "all bounds hold together" if self.simultaneous else "each bound by itself holds"
         summary = (
-            f"gold {self.gold}; each bound holds with confidence {self.confidence}; mean sparsity {self.sparsity:.3f}; "
+            f"gold {self.gold}; {holding} with confidence {self.confidence}; mean sparsity {self.sparsity:.3f}; "
             f"{dense} of {len(self.heads)} heads dense; the output drifts by {self.drift:.3f} of its norm. "
             "Every score is still computed, unless blocks are visited (to_blocks)."
         )

@@ -23,7 +23,9 @@ FORMAT, FILE = 2, "sparsified.safetensors"
 #: What a file describes besides its format and checksums.
 KEYS = ("weights", "configuration", "alpha", "layers", "report")
 #: Types of values in JSON, by the type of a report's field.
-TYPES = {int: (int,), float: (int, float), str: (str,)}
+TYPES = {bool: (bool,), int: (int,), float: (int, float), str: (str,)}
+#: Fields of a report and of its heads that are shares or probabilities.
+SHARES = ("recall", "confidence", "bound", "sparsity")
 
 
 def write(folder: Path, description: Mapping[str, object], tensors: Mapping[str, Tensor]) -> None:
@@ -76,7 +78,10 @@ def _layer(path: Path, number: int, entry: Mapping, tensors: Mapping[str, Tensor
     place = f"{path}, layer {number}"
     if not isinstance(entry, Mapping) or entry.keys() != {"causal", "left_dense", "heads"}:
         raise ValueError(f"{place}: must have causal, left_dense and heads, got {entry!r:.80}")
-    layer = Layer(bool(entry["causal"]), entry["left_dense"])
+    for name, kind in (("causal", bool), ("left_dense", str), ("heads", list)):
+        if type(entry[name]) is not kind:
+            raise ValueError(f"{place}: `{name}` must be of type {kind.__name__}, got {entry[name]!r:.80}")
+    layer = Layer(entry["causal"], entry["left_dense"])
     for head, values in enumerate(entry["heads"]):
         try:
             layer.chosen.append(Setting(**values))
@@ -115,6 +120,8 @@ def report_of(path: Path, description: Mapping) -> Report:
             value = getattr(part, field.name)
             if field.type in TYPES and type(value) not in TYPES[field.type]:
                 raise ValueError(f"{path}: `{field.name}` must be of type {field.type.__name__}, got {value!r:.80}")
+            if field.name in SHARES and not 0 <= value <= 1:
+                raise ValueError(f"{path}: `{field.name}` must be from 0 to 1, got {value!r}")
     return report
 
 

@@ -17,8 +17,10 @@ from sparselib.huggingface.attention import check_model, restored_on_error, use_
 from sparselib.huggingface.blocks import visited_blocks
 from sparselib.huggingface.heads import per_head
 from sparselib.huggingface.layers import Inputs, Layer
+from sparselib.huggingface.probe import first_working_inputs, preserving_state
 from sparselib.huggingface.report import Report
 from sparselib.huggingface.saved import FILE, hash_of, layers_of, read, report_of, write
+from sparselib.masks.visible import causal_and_lengths
 from sparselib.normalizers import Entmax
 
 #: Settings of a model that say where it comes from, how it is run or what else it returns, but do not change its output.
@@ -176,7 +178,20 @@ class Sparsified(AbstractContextManager):
                 raise ValueError(
                     f"`inputs` must reach the {len(layers)} layers of {path}, but reach {control.layers} layers"
                 )
+            _check_direction(path, model, control, layers, inputs)
         return cls(model, control, layers, report_of(path, description), description["alpha"])
+
+
+def _check_direction(
+    path: Path, model: PreTrainedModel, control: AttentionControl, layers: list[Layer], inputs: Inputs | None
+) -> None:
+    """Raise ``ValueError`` if a layer is saved as one of a decoder and shows later keys, or the other way round."""
+    masks: dict[int, Tensor] = {}
+    with preserving_state(model), control.observing(lambda call, mask: masks.update({call.layer: call.visible})):
+        first_working_inputs(model, inputs)
+    for number, layer in enumerate(layers):
+        if not layer.left_dense and layer.causal != causal_and_lengths(masks[number])[0]:
+            raise ValueError(f"{path}, layer {number}: `causal` must be {not layer.causal}, as in this model")
 
 
 def _graph(number: int, layers: list[Layer], device: torch.device) -> PredictedGraph | None:

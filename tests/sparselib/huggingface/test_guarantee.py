@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -87,6 +89,61 @@ def test_groups_are_checked_and_documents_are_counted():
         sparsify(model, [{name: x if name == "input_ids" else x[:4] for name, x in text(1)[0].items()}], recall=0.9)
     report = sparsify(model, text(12), recall=0.9, groups=iter([number // 2 for number in range(120)])).report
     assert len(report.heads) == 8
+
+
+DOCUMENTS = [number // 2 for number in range(60)]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        torch.tensor(DOCUMENTS),
+        list(torch.tensor(DOCUMENTS)),
+        np.array(DOCUMENTS),
+        [np.array(number) for number in DOCUMENTS],
+        [float(number) for number in DOCUMENTS],
+        [str(number) for number in DOCUMENTS],
+        pd.Series(DOCUMENTS),
+    ],
+    ids=["tensor", "tensors", "array", "arrays", "floats", "texts", "series"],
+)
+def test_documents_are_the_same_however_they_are_named(groups):
+    """Tensors of equal numbers have other hashes, so that each sequence was a document of its own."""
+    batches = [{"input_ids": torch.arange(60)[:, None]}]
+    expected, found = (split(batches, named, 0, 0.5, 0.5) for named in (DOCUMENTS, groups))
+    for half, named in zip(expected, found, strict=True):
+        assert torch.equal(half.groups, named.groups)
+
+
+@pytest.mark.parametrize(
+    "name", [float("nan"), None, [1], {"a": 1}, torch.tensor([1]), np.array([1, 2]), np.nan, pd.NA, pd.NaT], ids=repr
+)
+def test_what_names_no_document_is_refused(name):
+    batches = [{"input_ids": torch.arange(60)[:, None]}]
+    with pytest.raises(ValueError, match=r"`groups\[3\]` must name the document of a sequence"):
+        split(batches, [*DOCUMENTS[:3], name, *DOCUMENTS[4:]], 0, 0.5, 0.5)
+
+
+def test_bounds_that_hold_together_hold_so_over_2000_draws():
+    """Of 72 heads at the limit, one by itself is certified wrongly in up to 10 % of the draws, some one nearly always."""
+    generator = torch.Generator().manual_seed(0)
+    losses = (torch.rand(2000, 72, 300, generator=generator) < ALLOWED).half()
+    alone, together = (certified(losses, ALLOWED, level).any(1) for level in (CONFIDENCE, 1 - (1 - CONFIDENCE) / 72))
+    assert alone.double().mean() > 0.9
+    assert together.double().mean() <= 1 - CONFIDENCE + 2 * math.sqrt(0.09 / 2000)
+
+
+def test_simultaneous_bounds_need_more_text_and_are_reported():
+    model = made("bert")
+    with pytest.raises(ValueError, match=r"`batches` must leave at least 46 sequences .* confidence 0.9875, got 30 in"):
+        sparsify(model, text(6), recall=0.9, simultaneous=True)
+    report = sparsify(model, text(12), recall=0.9, simultaneous=True, predictors=("window",)).report
+    assert report.simultaneous
+    assert "all bounds hold together with confidence 0.9" in str(report)
+    alone = sparsify(model, text(12), recall=0.9, predictors=("window",)).report
+    assert "each bound by itself holds with confidence 0.9" in str(alone)
+    for one, other in zip(report.heads, alone.heads, strict=True):
+        assert one.sparsity <= other.sparsity
 
 
 @settings(deadline=None, max_examples=50)

@@ -137,7 +137,15 @@ def test_a_model_read_from_a_folder_is_the_same_model(tmp_path):
 WRONG = {
     "family": (("layers", 1, "heads", 2, "family"), "kmeanz", "layer 1, head 2: `family` must be one of dense"),
     "clusters": (("layers", 0, "heads", 0, "clusters"), -3, "layer 0, head 0: `clusters` must be a whole number"),
-    "threshold": (("layers", 0, "heads", 0, "threshold"), float("nan"), "`threshold` must be a number"),
+    "threshold": (("layers", 0, "heads", 0, "threshold"), float("nan"), "`threshold` must be a finite number"),
+    "infinite threshold": (("layers", 0, "heads", 0, "threshold"), float("inf"), "`threshold` must be a finite number"),
+    "negative threshold": (("layers", 0, "heads", 0, "threshold"), -1.0, "`threshold` must be a finite number"),
+    "causal as text": (("layers", 0, "causal"), "no", "layer 0: `causal` must be of type bool, got 'no'"),
+    "reason": (("layers", 0, "left_dense"), 1, "layer 0: `left_dense` must be of type str, got 1"),
+    "confidence": (("report", "confidence"), 2.0, "`confidence` must be from 0 to 1, got 2.0"),
+    "recall": (("report", "recall"), -0.5, "`recall` must be from 0 to 1"),
+    "bound": (("report", "heads", 0, "bound"), 1.5, "`bound` must be from 0 to 1"),
+    "together": (("report", "simultaneous"), "yes", "`simultaneous` must be of type bool"),
     "another field": (("layers", 0, "heads", 1, "width"), 3, "layer 0, head 1: .*width"),
     "centroids": (
         ("layers", 0, "heads", 3), {"family": "kmeans", "clusters": 5, "top_k": 1}, "head 3: there are no centroids of 5",
@@ -163,6 +171,17 @@ def test_impossible_values_are_refused_even_with_a_right_checksum(sparse, tmp_pa
     part[last] = value
     write(tmp_path, description, tensors) if case != "format" else rewritten(tmp_path / FILE, description, tensors)
     with pytest.raises(ValueError, match=rf"sparsified\.safetensors.*{message}"):
+        Sparsified.load(model, tmp_path)
+
+
+def test_a_direction_that_is_not_the_models_is_refused(sparse, tmp_path):
+    model, result = sparse
+    result.save(tmp_path)
+    description, tensors = read(tmp_path / FILE)
+    layer = description["layers"][1]
+    layer["causal"] = not layer["causal"]
+    write(tmp_path, description, tensors)
+    with pytest.raises(ValueError, match=rf"layer 1: `causal` must be {not layer['causal']}, as in this model"):
         Sparsified.load(model, tmp_path)
 
 
