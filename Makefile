@@ -112,7 +112,7 @@ docs: env  ## build the site
 
 # Classify the Hugging Face architectures as exact or refused; run this after updating transformers.
 architectures: env  ## classify the Hugging Face architectures
-	python tests/sparselib/huggingface/architectures.py
+	PYTHONPATH="$(CURDIR)" python tests/sparselib/huggingface/architectures.py
 
 # List the hashes of all files of the locked packages; run this after changing the lock. It needs uv.
 hashes: env  ## rewrite the hashes of the locked packages

@@ -4,6 +4,7 @@
 """
 
 import csv
+import hashlib
 import re
 import sys
 import warnings
@@ -17,8 +18,12 @@ from transformers import CONFIG_MAPPING, MODEL_MAPPING, PreTrainedConfig, PreTra
 
 from sparselib.huggingface import use_attention
 from sparselib.huggingface.example_inputs import guess_inputs
+from workflow.closure import LOCK, files
 
-TABLE = Path(__file__).parents[3] / "docs" / "architectures.csv"
+ROOT = Path(__file__).parents[3]
+TABLE = ROOT / "docs" / "architectures.csv"
+#: Hash of the code that the table was written with.
+JUDGED_BY = Path(__file__).with_suffix(".sha256")
 EXACT, REFUSED, SILENT, NOT_BUILT = "exact", "refused", "silently wrong", "not built"
 #: A model with more parameters is not tiny: its config has sizes of other names.
 MOST_PARAMETERS = 20_000_000
@@ -109,6 +114,15 @@ def names() -> list[str]:
     return sorted(name for name in CONFIG_MAPPING if CONFIG_MAPPING[name] in MODEL_MAPPING)
 
 
+def code_hash() -> str:
+    """Hash of all of this library's code that decides what becomes of an architecture."""
+    digest = hashlib.sha256(transformers.__version__.encode())
+    for path in [Path(__file__).relative_to(ROOT).as_posix(), *files(["sparselib.huggingface.attention"])]:
+        if path != LOCK:
+            digest.update(path.encode() + (ROOT / path).read_bytes())
+    return digest.hexdigest()
+
+
 def judged(name: str) -> tuple[str, str]:
     """What becomes of one architecture: a verdict, and the number of its layers or the reason."""
     try:
@@ -168,6 +182,7 @@ def main() -> None:
         writer.writerow(["architecture", "verdict", "detail", "transformers"])
         for name in names():
             writer.writerow([name, *judged(name), transformers.__version__])
+    JUDGED_BY.write_text(f"{code_hash()}\n")
 
 
 if __name__ == "__main__":
