@@ -183,7 +183,9 @@ def train_to_the_end(trainer: Trainer) -> list[dict[str, float]]:
         with room_for_checkpoints(Path(trainer.args.output_dir)):
             trainer.train(resume_from_checkpoint=last)
         return trainer.state.log_history
-    load_model(trainer.model, Path(state["best_model_checkpoint"] or last, "model.safetensors"))
+    # The recorded path is that of the folder that the training began in.
+    best = Path(last).with_name(Path(state["best_model_checkpoint"] or last).name)
+    load_model(trainer.model, best / "model.safetensors")
     return state["log_history"]
 
 

@@ -4,8 +4,9 @@ import hashlib
 import zipfile
 import zlib
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from replication.files.names import place_within
 from replication.files.storage import FormatError, replacing
 
 #: Hexadecimal digits of the checksum.
@@ -37,7 +38,7 @@ def write(path: Path, contents: Mapping[str, Path | bytes]) -> None:
     with replacing(path) as temporary:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in sorted(contents.items()):
-                _check_name(path, name)
+                place_within(path, name)
                 info = zipfile.ZipInfo(name, NO_TIME)
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
                 archive.writestr(info, content if isinstance(content, bytes) else content.read_bytes())
@@ -76,7 +77,7 @@ def opened(path: Path) -> zipfile.ZipFile:
 def _check_members(path: Path, archive: zipfile.ZipFile) -> None:
     members, names = archive.infolist(), set()
     for member in members:
-        _check_name(path, member.filename)
+        place_within(path, member.filename)
         if member.filename in names:
             raise FormatError(f"{path}: {member.filename} occurs twice")
         names.add(member.filename)
@@ -99,9 +100,3 @@ def _checksum(file, size: int) -> bytes:
         digest.update(part)
         size -= len(part)
     return digest.hexdigest().encode()
-
-
-def _check_name(path: Path, name: str) -> None:
-    pure = PurePosixPath(name)
-    if pure.is_absolute() or ".." in pure.parts or "\\" in name:
-        raise FormatError(f"{path}: {name} is not a path within an archive")

@@ -1,6 +1,7 @@
 """Replay of an archive: its ledger, notebooks and figures are made again and compared byte by byte."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pandas as pd
 from replication.archives.container import opened
 from replication.claims import ledger
 from replication.files.manifest import changing, making
+from replication.files.names import file_name
 from replication.files.paths import ELSEWHERE, ROOT
 from replication.files.storage import FormatError, write_table
 from replication.files.verification import verify
@@ -84,7 +86,7 @@ def replay(archive: Path, folder: Path, cores: int = 1, say: Callable[[str], Non
 
 def _results(archive: Path, file: ZipFile) -> str:
     """Return the folder of the run's results within the archive."""
-    configurations = [name for name in file.namelist() if PurePosixPath(name).match("results/*/config.yaml")]
+    configurations = [name for name in file.namelist() if re.fullmatch("results/[^/]+/config.yaml", name)]
     if len(configurations) != 1:
         raise FormatError(f"{archive}: must contain the configuration of one run, got {len(configurations)}")
     results = str(PurePosixPath(configurations[0]).parent)
@@ -109,6 +111,9 @@ def _notebook(name: str, content: bytes) -> dict:
         papermill = notebook["metadata"]["papermill"]
         path, parameters = (ROOT / papermill["input_path"]).resolve(), papermill["parameters"]
         known = path.is_relative_to(ROOT / "notebooks") and path.is_file() and all(map(str.isidentifier, parameters))
+        for value in parameters.values():
+            if isinstance(value, str):  # the name of a run, a language pair or a figure
+                file_name(Path(name), value)
         cells = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FormatError(f"{name}: is not an executed notebook ({error!r})") from error

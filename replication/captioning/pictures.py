@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from replication.captioning.scenes import patches, scenes
+from replication.files.names import file_name
 from replication.files.storage import replacing
 
 SPLITS = ("train", "test")
@@ -56,7 +57,7 @@ def read_pictures(source: Mapping[str, object]) -> tuple[dict[str, list[Picture]
         case {"source": "karpathy", "captions": captions, "regions": regions}:
             splits = _karpathy(Path(captions))
             for picture in chain.from_iterable(splits.values()):
-                if not (path := Path(regions, f"{picture.image}.npz")).is_file():
+                if not (path := Path(regions, file_name(Path(captions), f"{picture.image}.npz"))).is_file():
                     raise FileNotFoundError(f"{path}: no features of image {picture.image}")
             return splits, {}
         case {"source": "scenes" | "karpathy" as kind}:
@@ -138,7 +139,7 @@ def regions_of(path: Path) -> Callable[[int], np.ndarray]:
 
     def regions(image: int) -> np.ndarray:
         if all_features is None:
-            with np.load(path / f"{image}.npz") as file:
+            with np.load(path / file_name(path, f"{image}.npz")) as file:
                 if FEATURES not in file:
                     raise ValueError(f"{path / f'{image}.npz'}: must have an array {FEATURES!r}, got {', '.join(file)}")
                 features = file[FEATURES]

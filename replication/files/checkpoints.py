@@ -16,11 +16,14 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save
 
+from replication.files.names import file_name, place_within
 from replication.files.storage import FormatError, replacing, write_json
 
 WEIGHTS, MADE_BY, TABLE = "weights.safetensors", "made_by.json", "weights.csv"
 #: Files that every training writes.
 MODEL, SUMMARY = "model.safetensors", "training.json"
+#: Files with the weights that a training changed: the whole model, or its adapters.
+WEIGHTS_FILES = (MODEL, "adapters.safetensors")
 
 
 def ship(
@@ -151,7 +154,7 @@ def unpack(
     with safe_open(folder / WEIGHTS, framework="np") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}
     single = {key: value.astype(np.float32) if value.dtype == np.float16 else value for key, value in tensors.items()}
-    with replacing(output / _weights_file(made_by)) as temporary:
+    with replacing(output / _weights_file(folder)) as temporary:
         temporary.write_bytes(save(single, made_by["header"]))
     for file in made_by["files"]:
         with replacing(output / file) as temporary:
@@ -177,15 +180,18 @@ def compare(checkpoints: Path, results: Path) -> dict[str, str]:
         raise FileNotFoundError(f"{checkpoints / TABLE}: no such file")
     comparison = {}
     for name, row in read_table(checkpoints).items():
-        path = results / name / _weights_file(json.loads((checkpoints / name / MADE_BY).read_text()))
+        path = results / name / _weights_file(checkpoints / name)
         same = path.exists() and hashlib.sha256(half_precision(path)).hexdigest() == row["sha256"]
         comparison[name] = "same" if same else "other" if path.exists() else "missing"
     return comparison
 
 
-def _weights_file(made_by: dict[str, object]) -> str:
+def _weights_file(folder: Path) -> str:
     # Checkpoints from before adapters contain a whole model each.
-    return made_by.get("weights", MODEL)
+    name = json.loads((folder / MADE_BY).read_text()).get("weights", MODEL)
+    if name not in WEIGHTS_FILES:
+        raise FormatError(f"{folder / MADE_BY}: weights must be {' or '.join(WEIGHTS_FILES)}, got {name}")
+    return name
 
 
 def half_precision(path: Path) -> bytes:
@@ -233,7 +239,7 @@ def differences(here: object, there: object, key: str = "") -> Iterator[tuple[st
 def read_table(checkpoints: Path) -> dict[str, dict[str, str]]:
     """Return the rows of the table of checkpoints by their names, or an empty dict if there is no table."""
     path = checkpoints / TABLE
-    return {row["checkpoint"]: row for row in rows(path)} if path.exists() else {}
+    return {place_within(path, row["checkpoint"]): row for row in rows(path)} if path.exists() else {}
 
 
 def _hash_of_others(folder: Path) -> str:
@@ -245,9 +251,8 @@ def _hash_of_others(folder: Path) -> str:
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(f"{folder / MADE_BY}: is damaged ({error}); to restore it: git checkout {folder}") from None
     for name in names:
-        if Path(name).name != name:
-            raise FormatError(f"{folder / MADE_BY}: files must be names in this folder, got {name}")
-        digest.update(name.encode() + hashlib.sha256((folder / name).read_bytes()).digest())
+        path = folder / file_name(folder / MADE_BY, name)
+        digest.update(name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 

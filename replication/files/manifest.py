@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+from replication.files.errors import FormatError
+from replication.files.names import place_within
+
 #: Folders with a folder per run: this checkout's runs, and stored ones.
 PLACES = ("results", "reported")
 MANIFEST, LOCK, CONFIGURATION = "made.json", "made.lock", "config.yaml"
@@ -24,14 +27,6 @@ MANIFEST, LOCK, CONFIGURATION = "made.json", "made.lock", "config.yaml"
 LEFT_OUT = ("logs", "notebooks", "figures", "checkpoints", "checkpoint.safetensors", "README.md", MANIFEST, LOCK)
 #: Hexadecimal digits of hashes other than a file's own.
 DIGITS = 16
-
-
-class FormatError(ValueError):
-    """Error for a file that is truncated, damaged, or of another kind than expected."""
-
-    def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows of the error: one line."""
-        return [str(self)]
 
 
 @dataclass(frozen=True)
@@ -167,6 +162,8 @@ def _parsed(path: Path, size: int, changed: int) -> dict:
         raise FormatError(f"{path}: has been changed by hand; delete it and run the stages again")
     if manifest["profile"] != (name := path.parent.name):
         raise FormatError(f"{path}: must be of the run {name}, got {manifest['profile']}; run files must not be moved")
+    for place in (*manifest["made"], *manifest["plan"]):
+        place_within(path, place)
     return manifest
 
 

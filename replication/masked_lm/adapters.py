@@ -56,8 +56,13 @@ def write_adapters(path: Path, model: PreTrainedModel, rank: int, base: str) -> 
     write_tensors(path, changed, kind=KIND, rank=rank, base=base, base_hash=_hash(base))
 
 
-def merge_adapters(adapters: Path, folder: Path) -> None:
+def merge_adapters(adapters: Path, folder: Path, base: str | None = None) -> None:
     """Write the fine-tuned model to a folder: its base with the adapters added.
+
+    Parameters
+    ----------
+    base : str, optional
+        Name that the adapters must state for the model before training.
 
     Raises
     ------
@@ -67,6 +72,8 @@ def merge_adapters(adapters: Path, folder: Path) -> None:
         If there is no such base.
     """
     header = read_header(adapters, kind=KIND)
+    if base not in (None, header["base"]):
+        raise FormatError(f"{adapters}: must have the base {base}, got {header['base']}")
     base = header["base"]
     if (actual := _hash(base)) != header["base_hash"]:
         raise FormatError(f"{base}: must be the model with hash {header['base_hash'][:16]}, got {actual[:16]}")

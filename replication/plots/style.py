@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
+from replication.files.names import place_within
 from replication.files.storage import replacing
 
 STYLE = Path(__file__).parent / "print.mplstyle"
@@ -30,8 +31,9 @@ def save(figure: Figure, folder: Path, name: str) -> None:
     Raises
     ------
     ValueError
-        If the figure has neither text nor column width, or is higher than a page.
+        If the figure has neither text nor column width, or is higher than a page, or its name leads out of the folder.
     """
+    place_within(folder, name)
     width, height = figure.get_size_inches()
     if width not in (TEXT, COLUMN) or height > PAGE:
         raise ValueError(

@@ -57,7 +57,7 @@ def weights(names: Names, config: ConfigFile, code: Code) -> None:
         if model.weights == ADAPTERS:
             from replication.masked_lm.adapters import merge_adapters
 
-            merge_adapters(output / ADAPTERS, output)
+            merge_adapters(output / ADAPTERS, output, model.run["model"]["pretrained"])
 
 
 def compare_weights(

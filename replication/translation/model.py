@@ -12,9 +12,8 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 
-from replication.files.storage import read_header
 from replication.translation.fairseq.transformer import SparseTransformer
-from replication.translation.saving import KIND, check_vocabulary, configuration, read_state
+from replication.translation.saving import check_vocabulary, configuration, read_settings, read_state
 from replication.translation.search import GraphOfEachCopy, Searched
 from sparselib.control import AttentionControl, Graph
 
@@ -142,13 +141,13 @@ def load_translator(model: Path, data: Path) -> Translator:
     FileNotFoundError
         If the model or the data are missing.
     FormatError
-        If the file was not written by the training stage.
+        If the file was not written by the training stage, or has options of no configuration.
     ValueError
         If model and data have different vocabularies.
     """
+    named = read_settings(model)
     check_vocabulary(model, data)
-    header = read_header(model, kind=KIND)
-    settings = configuration(data, header["source"], header["target"], header["settings"])
+    settings = configuration(data, *named)
     task = tasks.setup_task(settings.task)
     network = task.build_model(settings.model)
     network.load_state_dict(read_state(model))

@@ -8,10 +8,34 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import DictConfig
 from torch import Tensor
 
-from replication.files.storage import read_header, read_tensors, write_tensors
+from replication.config.translation import TranslatorArchitecture, TranslatorTraining
+from replication.files.names import file_name
+from replication.files.storage import FormatError, read_header, read_tensors, write_tensors
 from replication.translation.fairseq.commands import USER_DIR
 
 KIND = "translator"
+#: fairseq options that do not vary: the transformer of Vaswani et al. (2017), and replacements of unsuitable defaults.
+FIXED = {
+    "task": "translation",
+    "arch": "sparse_transformer",
+    "criterion": "label_smoothed_cross_entropy",
+    "label-smoothing": 0.1,
+    "optimizer": "adam",
+    "adam-betas": "(0.9, 0.98)",
+    "lr_scheduler": "inverse_sqrt",
+    "share-all-embeddings": True,
+    "no-epoch-checkpoints": True,
+    "log-format": "json",
+    "skip-invalid-size-inputs-valid-test": True,
+    # fairseq's default of 0 disables clipping, and entmax's first steps would then be unbounded.
+    "clip-norm": 1.0,
+    # Corpora are in memory, and each data-loader worker would take five seconds to end.
+    "num-workers": 0,
+}
+#: Options that a configuration sets.
+CHOSEN = {*TranslatorArchitecture.model_fields, *TranslatorTraining.model_fields}
+#: Values of these options that are text. fairseq evaluates some texts as code, and takes others for options.
+PLAIN = re.compile(r"[A-Za-z][\w -]*")
 #: Entries that fairseq fills in on loading: copies for torch's fused encoder layer, and uninitialised sinusoid buffers.
 DERIVED = re.compile(r"\._float_tensor$|^encoder\.layers\.\d+\.(in_proj|out_proj|fc1|fc2)_(weight|bias)$")
 
@@ -49,6 +73,22 @@ def read_state(path: Path) -> dict[str, Tensor]:
     """Read fairseq's model state, with all names of shared tensors."""
     state = read_tensors(path, kind=KIND)
     return state | {name: state[kept] for name, kept in read_header(path, kind=KIND)["tied"].items()}
+
+
+def read_settings(model: Path) -> tuple[str, str, dict[str, object]]:
+    """Return a translator's source and target language and training options.
+
+    Raises
+    ------
+    FormatError
+        If an option or its value is none of a configuration; fairseq would import and run code that others name.
+    """
+    header = read_header(model, kind=KIND)
+    for name, value in header["settings"].items():
+        is_plain = isinstance(value, int | float) or (isinstance(value, str) and PLAIN.fullmatch(value))
+        if not (name in CHOSEN and is_plain) and (name not in FIXED or FIXED[name] != value):
+            raise FormatError(f"{model}: {name} must be an option of a translator's configuration, got {value!r}")
+    return file_name(model, header["source"]), file_name(model, header["target"]), header["settings"]
 
 
 def configuration(data: Path, source: str, target: str, settings: dict[str, object]) -> DictConfig:

@@ -25,26 +25,7 @@ from replication.training import (
 )
 from replication.translation.fairseq import commands
 from replication.translation.lengths import POSITIONS, left_out, lengths
-from replication.translation.saving import check_vocabulary, command_line, read_state, save_translator, words_of
-
-#: fairseq options that do not vary: the transformer of Vaswani et al. (2017), and replacements of unsuitable defaults.
-FIXED = {
-    "task": "translation",
-    "arch": "sparse_transformer",
-    "criterion": "label_smoothed_cross_entropy",
-    "label-smoothing": 0.1,
-    "optimizer": "adam",
-    "adam-betas": "(0.9, 0.98)",
-    "lr_scheduler": "inverse_sqrt",
-    "share-all-embeddings": True,
-    "no-epoch-checkpoints": True,
-    "log-format": "json",
-    "skip-invalid-size-inputs-valid-test": True,
-    # fairseq's default of 0 disables clipping, and entmax's first steps would then be unbounded.
-    "clip-norm": 1.0,
-    # Corpora are in memory, and each data-loader worker would take five seconds to end.
-    "num-workers": 0,
-}
+from replication.translation.saving import FIXED, check_vocabulary, command_line, read_state, save_translator, words_of
 
 
 def train(

@@ -178,3 +178,10 @@ def test_a_method_that_would_flatten_the_others_is_cut_off_and_marked():
     assert axes.get_ylim()[1] > -29.0  # the upper limit still follows the data
     assert [text.get_text() for text in axes.texts] == ["-90", "-90"]
     plt.close(figure)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "paper/../../outside"])
+def test_a_figure_is_saved_nowhere_but_in_its_folder(tmp_path, name):
+    figure = plt.figure(figsize=(plots.style.TEXT, 2))
+    with pytest.raises(ValueError, match=f"files must be names in this folder, got {name}"):
+        plots.save(figure, tmp_path / "figures", name)

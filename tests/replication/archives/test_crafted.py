@@ -65,6 +65,20 @@ def test_notebooks_that_no_run_has_executed_are_refused(tmp_path, case):
     refused(tmp_path, r"results/tiny/notebooks/claims\.ipynb: (is not an executed|was not made from a) notebook")
 
 
+@pytest.mark.parametrize("value", ["../../../out", "/tmp/out", "a/out"])
+def test_a_parameter_that_would_become_a_path_is_refused(tmp_path, value):
+    """A figure's name became the path of a picture anywhere."""
+    executed = json.loads(json.dumps(NOTEBOOK))
+    executed["metadata"]["papermill"]["parameters"] |= {"figure": value}
+    write(tmp_path / "run.zip", RUN | {"results/tiny/notebooks/claims.ipynb": json.dumps(executed).encode()})
+    refused(tmp_path, rf"claims\.ipynb: files must be names in this folder, got {value}")
+
+
+def test_a_run_deeper_in_the_archive_is_no_run(tmp_path):
+    write(tmp_path / "run.zip", {f"elsewhere/{name}": content for name, content in RUN.items()})
+    refused(tmp_path, "must contain the configuration of one run, got 0")
+
+
 def test_names_that_occur_twice_are_refused(tmp_path):
     path = tmp_path / "run.zip"
     with zipfile.ZipFile(path, "w") as file:

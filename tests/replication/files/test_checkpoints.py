@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from replication.char_lm.data import read_streams
 from replication.char_lm.evaluation import evaluate
 from replication.char_lm.models import load_model
-from replication.files.checkpoints import differences, half_precision, text_hash
+from replication.files.checkpoints import _hash_of_others, differences, half_precision, read_table, text_hash
 from replication.files.manifest import add_output, making
 from replication.files.storage import write_tensors
 
@@ -165,6 +165,41 @@ def test_a_file_outside_of_the_checkpoint_is_neither_read_nor_written(folder):
     (path.parents[2] / "evil").write_text("evil")
     assert_refused(folder, f"{NAME}/made_by.json: files must be names in this folder, got ../../evil")
     assert not list((folder / "results").rglob("evil"))
+
+
+def resign(folder: Path, **changes: object) -> None:
+    """Change a checkpoint's description, and list its hash as whoever sends a checkpoint would."""
+    path = folder / "checkpoints" / NAME / "made_by.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    table = read_table(folder / "checkpoints")
+    row = table[NAME] | {"others": _hash_of_others(path.parent)}
+    (folder / "checkpoints/weights.csv").write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+
+
+@pytest.mark.parametrize("name", ["{folder}/x.pth", "../x.pth", "x.pth", "training.json", "", None, ["model"]])
+def test_the_weights_are_written_to_no_other_file(folder, name):
+    """An absolute path won over the folder: a tensor in site-packages/x.pth runs when Python starts."""
+    name = name.format(folder=folder) if isinstance(name, str) else name
+    resign(folder, weights=name)
+    assert_refused(folder, f"{NAME}/made_by.json: weights must be model.safetensors or adapters.safetensors, got")
+    assert not list(folder.rglob("x.pth"))
+    compared = run(folder, "compare-weights", "results/tiny", config=None, checkpoints="checkpoints")
+    assert_one_line(compared, "weights must be model.safetensors or adapters.safetensors")
+
+
+@pytest.mark.parametrize("name", ["../evil", "/etc/hostname", "a/b", "", ".", 3, "a\0b"])
+def test_files_beside_the_weights_have_plain_names(folder, name):
+    path = folder / "checkpoints" / NAME / "made_by.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"files": [name]}))
+    assert_refused(folder, f"{NAME}/made_by.json: files must be names in this folder")
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/outside"])
+def test_the_table_of_checkpoints_names_folders_below_it(folder, name):
+    table = folder / "checkpoints/weights.csv"
+    table.write_text(table.read_text().replace(NAME, name))
+    compared = run(folder, "compare-weights", "results/tiny", config=None, checkpoints="checkpoints")
+    assert_one_line(compared, f"weights.csv: files must be names in this folder, got {name}")
 
 
 def test_weights_that_the_table_does_not_list_are_refused(folder):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.files.manifest import MANIFEST, FormatError, making, read_manifest, write_plan
+from replication.files.manifest import MANIFEST, FormatError, changing, making, read_manifest, write_plan
 from replication.files.storage import replacing
 from replication.files.verification import inputs, listed_files, prune, verify
 
@@ -249,6 +249,16 @@ def test_a_user_file_outside_of_runs_only_has_to_exist(tmp_path):
     inputs(tmp_path / "text.txt")
     with pytest.raises(FileNotFoundError, match=r"none\.txt: no such file"):
         inputs(tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize("part", ["made", "plan"])
+@pytest.mark.parametrize("place", ["../outside.csv", "/etc/hostname", "task/../../outside.csv"])
+def test_a_manifest_that_names_files_outside_of_its_run_is_refused(results, part, place):
+    """Verification read them, and stages took them for inputs of the run."""
+    with changing(results) as manifest:
+        manifest[part][place] = next(iter(manifest["made"].values()))
+    with pytest.raises(FormatError, match=rf"made\.json: files must be names in this folder, got {place}"):
+        verify(results)
 
 
 def test_the_manifest_is_readable(results):

@@ -80,6 +80,11 @@ def test_another_base_is_refused(base, trained, tmp_path):
     assert not (tmp_path / "merged").exists()
 
 
+def test_a_base_that_the_configuration_does_not_name_is_not_read(trained, tmp_path):
+    with pytest.raises(FormatError, match=r"adapters\.safetensors: must have the base package:mine, got "):
+        merge_adapters(trained / ADAPTERS, tmp_path, "package:mine")
+
+
 def test_an_interrupted_training_resumes_with_the_same_adapters(base, trained, tmp_path):
     tokenizer, input_ids = tiny.text()
     settings = {"seed": 0, "adapter_rank": RANK, "base": base} | tiny.TRAINING
