@@ -42,10 +42,11 @@ archive: results  ## pack the default run into one file
 	snakemake --cores 1 archive
 	@printf '%s\n' "archive  results/demo.zip"
 
+# The name of the archive stays as it is: neither make nor the shell expands it.
+unexport ARCHIVE
 replay: env  ## redraw everything from such a file: make replay ARCHIVE=results/demo.zip
-	@test -n "$(ARCHIVE)" || { echo "ARCHIVE must be the file to replay: make replay ARCHIVE=results/demo.zip"; exit 2; }
-	rm -rf "build/replayed/$(basename $(notdir $(ARCHIVE)))"
-	replicate replay "$(ARCHIVE)" --cores $(CORES) --output "build/replayed/$(basename $(notdir $(ARCHIVE)))"
+	@test -n '$(subst ','\'',$(value ARCHIVE))' || { echo "ARCHIVE must be the file to replay: make replay ARCHIVE=results/demo.zip"; exit 2; }
+	replicate replay --cores $(CORES) -- '$(subst ','\'',$(value ARCHIVE))'
 
 # Tests and small jobs run one thread per process, because each of several processes would start a thread per core.
 test: lint  ## lint, unit tests, the workflow and every notebook
@@ -102,7 +103,7 @@ notebooks: results  ## store the last run's outputs in notebooks/
 	python workflow/scripts/durations.py
 
 ledgers: env  ## judge the stored runs again
-	for run in $$(dirname reported/*/config.yaml); do replicate claims $$run --output $$run/claims.csv; done
+	for config in reported/*/config.yaml; do run="$$(dirname "$$config")"; replicate claims "$$run" --output "$$run/claims.csv"; done
 	replicate printed --output reported/papers/claims.csv
 
 # Build the guide, the stored notebooks and the reference; warnings are errors.

@@ -79,7 +79,7 @@ def lost(results: Path, settings: dict[str, object]) -> list[Path]:
         folder = next((name for name in map(str, PurePosixPath(place).parents) if name in plan), None)
         if folder and (results / folder).exists():
             raise FileNotFoundError(
-                f"{results / place} is lost: remove {results / folder}, which one step makes as a whole, and run again"
+                f"{results / place} is lost: move {results / folder} away, which one step makes as a whole, and run again"
             )
     if configuration_of(manifest) == options_hash(settings):
         missing = [place for place in plan if not (results / place).exists()]

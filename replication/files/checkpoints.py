@@ -142,7 +142,7 @@ def unpack(
             others = ", with the files that it names," if files == MADE_BY else ""
             raise FormatError(
                 f"{folder / files}: its hash{others} is {actual[:16]}, but {checkpoints / TABLE} {listed};"
-                f" to restore it: git checkout {folder}"
+                f" to restore it: git stash push {folder}"
             )
     made_by = json.loads((folder / MADE_BY).read_text())
     problems = [f"{key} must be {there}, got {here}" for key, here, there in differences(run, made_by["run"])]
@@ -249,7 +249,7 @@ def _hash_of_others(folder: Path) -> str:
     try:
         names = json.loads(content)["files"]
     except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"{folder / MADE_BY}: is damaged ({error}); to restore it: git checkout {folder}") from None
+        raise FormatError(f"{folder / MADE_BY}: is damaged ({error}); to restore it: git stash push {folder}") from None
     for name in names:
         path = folder / file_name(folder / MADE_BY, name)
         digest.update(name.encode() + hashlib.sha256(path.read_bytes()).digest())

@@ -115,6 +115,7 @@ def write_plan(root: Path, plan: Mapping[str, dict[str, str]], again: Iterable[s
     """
     with changing(root) as manifest:
         manifest["plan"] = dict(plan) if whole else manifest["plan"] | plan
+        manifest["whole"] = whole or manifest.get("whole", False)
         dropped = dict.fromkeys(again, True)
         for place in [place for place in manifest["made"] if planned_as(dropped, place)]:
             del manifest["made"][place]
@@ -157,9 +158,9 @@ def _parsed(path: Path, size: int, changed: int) -> dict:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         expected = manifest.pop("checksum")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FormatError(f"{path}: is damaged ({error}); delete it and run the stages again") from None
+        raise FormatError(f"{path}: is damaged ({error}); {_anew(path.parent)}") from None
     if text_hash(json.dumps(manifest)) != expected:
-        raise FormatError(f"{path}: has been changed by hand; delete it and run the stages again")
+        raise FormatError(f"{path}: has been changed by hand; {_anew(path.parent)}")
     if manifest["profile"] != (name := path.parent.name):
         raise FormatError(f"{path}: must be of the run {name}, got {manifest['profile']}; run files must not be moved")
     for place in (*manifest["made"], *manifest["plan"]):
@@ -176,8 +177,25 @@ def changing(root: Path) -> Iterator[dict]:
         manifest = copy.deepcopy(read_manifest(root))
         yield manifest
         temporary = root / f".{MANIFEST}.partial"
-        temporary.write_bytes(encode(manifest))
+        with open(temporary, "wb") as file:
+            file.write(encode(manifest))
+        # Without the first call a power cut leaves an empty manifest, and without the second it can leave the previous one.
+        _write_through(temporary)
         os.replace(temporary, root / MANIFEST)
+        _write_through(root)
+
+
+def _write_through(path: Path) -> None:
+    """Wait until a file, or a folder's list of its files, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _anew(root: Path) -> str:
+    return f"restore it from a copy, or move {root} away and run again"
 
 
 def encode(manifest: dict) -> bytes:

@@ -52,7 +52,7 @@ def verify(root: Path, *, whole: bool = False, beside: Collection[str] = (), qui
             raise FormatError(f"{root / place}: {problem}; {_again(root, entry)}")
     for path in files_of(root):
         if (place := place_of(path)) not in listed and not planned_as(plan, place):
-            raise FormatError(f"{path}: was not made by this run; to delete such files: replicate prune {root}")
+            raise FormatError(f"{path}: was not made by this run; {_prune(root)}")
     if whole and (missing := [place for place in plan if place not in beside and not _is_made(place, listed)]):
         raise FormatError(f"{root / missing[0]}: has not been made yet; {_again(root)}")
     suspect = {
@@ -110,27 +110,41 @@ def listed_files(folder: Path, pattern: str) -> list[Path]:
     return [path for path in found if _is_made(place_of(path), made)]
 
 
-def prune(root: Path) -> list[Path]:
-    """Delete the files of a run that its current configuration does not have, and return their paths."""
+def unplanned(root: Path) -> list[Path]:
+    """Return the files of a run that its current configuration does not have, without links and what they lead to.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    FormatError
+        If no plan of a whole configuration says which files the run has, as after stages by hand.
+    """
     if not root.is_dir():
         raise FileNotFoundError(f"{root}: no such folder")
+    manifest = read_manifest(root)
+    if not manifest.get("whole"):
+        raise FormatError(
+            f"{root / MANIFEST}: must have the plan of a whole run, got none, so nothing says which files are left over;"
+            f" run: {_snakemake(root)}"
+        )
+    kept = {**manifest["plan"], CONFIGURATION: {}}
+    return [path for path in files_of(root, links=False) if planned_as(kept, place_of(path)) is None]
+
+
+def prune(root: Path, files: Iterable[Path]) -> None:
+    """Delete files of :func:`unplanned`."""
     with changing(root) as manifest:
-        listed, plan = manifest["made"], manifest["plan"]
-        deleted = []
-        for path in files_of(root):
-            place = place_of(path)
-            if place not in listed or (plan and place != CONFIGURATION and not planned_as(plan, place)):
-                path.unlink()
-                listed.pop(place, None)
-                deleted.append(path)
-    return deleted
+        for path in files:
+            path.unlink()
+            manifest["made"].pop(place_of(path), None)
 
 
-def files_of(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder that stages make."""
+def files_of(folder: Path, *, links: bool = True) -> Iterator[Path]:
+    """Yield the files of a folder that stages make; without ``links`` only those that lie in the folder itself."""
     for path in sorted(Path(folder).iterdir()):
-        if not is_left_out(path.name):
-            yield from files_of(path) if path.is_dir() else [path]
+        if not is_left_out(path.name) and (links or not path.is_symlink()):
+            yield from files_of(path, links=links) if path.is_dir() else [path]
 
 
 def _problem(root: Path, place: str, entry: dict, manifest: dict) -> str | None:
@@ -140,7 +154,7 @@ def _problem(root: Path, place: str, entry: dict, manifest: dict) -> str | None:
     if not (root / place).exists():
         return "is missing"
     if plan and planned is None and place != CONFIGURATION:
-        return f"does not belong to this configuration; to delete such files: replicate prune {root}"
+        return f"does not belong to this configuration; {_prune(root)}"
     if planned and planned["options"] != entry["options"]:
         return "was made with options of another configuration"
     if not plan and configuration_of(manifest) not in (None, entry["configuration"]):
@@ -170,7 +184,14 @@ def _listed_below(folder: Path, listed: Iterable[str]) -> list[Path]:
 def _again(root: Path, entry: dict | None = None) -> str:
     """Return what to do about a file, as the end of an error."""
     if root.parent.name != PLACES[0]:
-        return f"to restore it: git checkout {root}; to list a new run as it is: replicate keep {root}"
-    command = f"snakemake --cores 2 --configfile {root / CONFIGURATION}"
+        return f"to restore it: git stash push {root}; to list a new run as it is: replicate keep {root}"
     stage = "" if entry is None else f", or its stage alone: replicate {entry['stage']}"
-    return f"delete it and run: {command}{stage}"
+    return f"move it away and run: {_snakemake(root)}{stage}"
+
+
+def _snakemake(root: Path) -> str:
+    return f"snakemake --cores 2 --configfile {root / CONFIGURATION}"
+
+
+def _prune(root: Path) -> str:
+    return f"to list such files, and delete them if you confirm it: replicate prune {root}"

@@ -26,7 +26,7 @@ def check_notebook(path: Path, profile: str) -> None:
     # papermill injects its parameters after those of the notebook.
     if names[-1:] != [profile]:
         shown = repr(names[-1]) if names else "none"
-        raise FormatError(f"{path}: must show the run {profile!r}, got {shown}; delete it and run `snakemake` again")
+        raise FormatError(f"{path}: must show the run {profile!r}, got {shown}; move it away and run `snakemake` again")
 
 
 def check_picture(path: Path, svg: str) -> None:
@@ -40,12 +40,14 @@ def check_picture(path: Path, svg: str) -> None:
     try:
         elements = list(ElementTree.fromstring(svg).iter())
     except ElementTree.ParseError as error:
-        raise FormatError(f"{path}: is not an SVG picture ({error}); delete it and draw it again") from error
+        raise FormatError(f"{path}: is not an SVG picture ({error}); move it away and draw it again") from error
     for element in elements:
         name = element.tag.rpartition("}")[2]
         found = f"<{name}>" if name in ACTIVE else next(filter(None, map(_active, element.items())), "")
         if found:
-            raise FormatError(f"{path}: contains {found}, which no figure of a run does; delete it and draw it again")
+            raise FormatError(
+                f"{path}: contains {found}, which no figure of a run does; move it away and draw it again"
+            )
 
 
 def _active(attribute: tuple[str, str]) -> str:

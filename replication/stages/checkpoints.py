@@ -102,15 +102,25 @@ def archive(
 
 def replay(
     archive: Annotated[Path, typer.Argument(help="file of `make archive`")],
-    output: Annotated[Path, typer.Option(help="folder to unpack into, which must not exist")],
+    output: Annotated[
+        Path | None, typer.Option(help="folder to unpack into, which must not exist; default: a new one below build/")
+    ] = None,
     cores: Annotated[int, typer.Option(help="notebooks that run at once")] = 1,
 ) -> None:
     """Judge the claims and draw tables and figures of an archive again, and compare; exit status 1 if one differs."""
     from replication.archives.replay import replay as again
 
-    differing = again(archive, output, cores, typer.echo)
+    differing = again(archive, output or _new_folder(archive), cores, typer.echo)
     for name in differing:
         typer.secho(f"differs: {name}", fg="red", err=True)
     if differing:
         raise typer.Exit(1)
     typer.echo(f"{archive}: the ledger, every table and every figure are what they were")
+
+
+def _new_folder(archive: Path) -> Path:
+    """Return a folder below ``build/replayed`` that does not exist, named after an archive."""
+    from itertools import count
+
+    paths = (Path("build/replayed", archive.stem + (f"-{number}" if number > 1 else "")) for number in count(1))
+    return next(path for path in paths if not path.exists())

@@ -82,12 +82,24 @@ def keep(results: Annotated[Path, typer.Argument(help="folder of a stored run, b
         add_output(path)
 
 
-def prune(results: Annotated[Path, typer.Argument(help="folder of a run")]) -> None:
-    """Delete the files of a run that its current configuration does not have, such as those of a removed seed."""
-    from replication.files.verification import prune
+def prune(
+    results: Annotated[Path, typer.Argument(help="folder of a run")],
+    yes: Annotated[bool, typer.Option("--yes", help="delete them without asking")] = False,
+) -> None:
+    """List the files of a run that its current configuration does not have, and delete them if you confirm it."""
+    import sys
 
-    for path in prune(results):
+    from replication.files.verification import prune, unplanned
+
+    files = unplanned(results)
+    for path in files:
         typer.echo(path)
+    if not files:
+        typer.echo(f"{results}: has no files of another configuration")
+    elif yes or (sys.stdin.isatty() and typer.confirm(f"Delete these {len(files)} files?")):
+        prune(results, files)
+    else:
+        typer.echo("nothing is deleted; to delete these files without a question: --yes", err=True)
 
 
 def report(

@@ -9,7 +9,7 @@ import pytest
 
 from replication.files.manifest import MANIFEST, FormatError, changing, making, read_manifest, write_plan
 from replication.files.storage import replacing
-from replication.files.verification import inputs, listed_files, prune, verify
+from replication.files.verification import inputs, listed_files, prune, unplanned, verify
 
 SETTINGS = {"seed": 0}
 OPTIONS = {"options": "o", "code": "c"}
@@ -49,11 +49,16 @@ def test_an_entry_has_checksum_stage_options_code_and_inputs(results):
 
 
 def test_what_no_stage_writes_is_refused_and_pruned(results):
-    with replacing(results / "task/mine.csv") as temporary:
+    planned(results, "task", again=["task"])
+    make(results / "task/first.csv", stage="begin")
+    make(results / "task/seed0/second.csv", stage="count")
+    with replacing(results / "mine.csv") as temporary:
         temporary.write_text("by hand")
-    with pytest.raises(FormatError, match=r"task/mine\.csv: was not made by this run; .*replicate prune"):
+    with pytest.raises(FormatError, match=r"mine\.csv: was not made by this run; .*replicate prune"):
         verify(results)
-    assert prune(results) == [results / "task/mine.csv"]
+    assert unplanned(results) == [results / "mine.csv"]
+    prune(results, unplanned(results))
+    assert not (results / "mine.csv").exists()
     verify(results)
 
 
@@ -61,7 +66,7 @@ def test_what_no_stage_writes_is_refused_and_pruned(results):
 def test_a_changed_file_is_refused_with_the_command_that_makes_it_again(results, quick):
     (results / "task/first.csv").write_text("2")
     with pytest.raises(
-        FormatError, match=r"first\.csv: has changed .*; delete it and run: snakemake .*replicate begin"
+        FormatError, match=r"first\.csv: has changed .*; move it away and run: snakemake .*replicate begin"
     ):
         verify(results, quick=quick)
     with pytest.raises(FormatError, match=r"first\.csv: has changed"):
@@ -194,7 +199,8 @@ def test_leftovers_of_an_earlier_configuration_are_refused_and_pruned(results):
     planned(results, "task/seed0.csv")
     with pytest.raises(FormatError, match=r"task/seed1\.csv: does not belong to this configuration; .*replicate prune"):
         verify(results)
-    assert prune(results) == [results / "task/seed1.csv"]
+    assert unplanned(results) == [results / "task/seed1.csv"]
+    prune(results, unplanned(results))
     verify(results, whole=True)
 
 
