@@ -7,7 +7,9 @@ were copied here, and ``--touch`` rewrites it. The manifest travels with the res
 import re
 from pathlib import Path, PurePosixPath
 
-from replication.files.manifest import MANIFEST, configuration_of, is_left_out, options_hash, planned_as, read_manifest
+from replication.files.manifest import configuration_of, options_hash, planned_as, read_manifest
+from replication.files.runs import MANIFEST, is_left_out
+from replication.files.storage import source_hash
 from workflow.closure import closure_hash
 
 #: Parameters of jobs that do not change their results, or that the code's hash covers.
@@ -89,13 +91,18 @@ def lost(results: Path, settings: dict[str, object]) -> list[Path]:
 def untouchable(results: Path, plan: dict[str, dict[str, str]]) -> str:
     """Return why ``--touch`` must not mark results as current, or an empty string."""
     made = read_manifest(results)["made"]
-    if not (results / MANIFEST).exists():
-        return ""
     for place, entry in made.items():
-        if (current := planned_as(plan, place)) and current["options"] != entry["options"]:
+        if (current := planned_as(plan, place)) is None:
+            continue
+        if current["options"] != entry["options"]:
             return (
                 f"{results / place} was made with options of another configuration: --touch must not mark it as current"
             )
-    if missing := [place for place in plan if not any(planned_as({place: True}, name) for name in made)]:
+        # By hand, a stage's code is all of the source.
+        if entry["code"] not in (current["code"], source_hash()):
+            return f"{results / place} was made by other code: --touch must not mark it as current"
+    has_manifest = (results / MANIFEST).exists()
+    unlisted = [place for place in plan if not any(planned_as({place: True}, name) for name in made)]
+    if missing := [place for place in unlisted if has_manifest or (results / place).exists()]:
         return f"{results / missing[0]} is not listed in {MANIFEST}: --touch must not mark it as current"
     return ""

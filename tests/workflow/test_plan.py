@@ -79,7 +79,9 @@ def test_lost_files_are_made_again(results):
     for settings in (SETTINGS, {"seed": 1}):
         assert lost(results, settings) == [results / "sweep.csv"]
     (results / "data/words.bin").unlink()
-    with pytest.raises(FileNotFoundError, match=r"words.bin is lost: remove \S*/data, which one step makes as a whole"):
+    with pytest.raises(
+        FileNotFoundError, match=r"words.bin is lost: move \S*/data away, which one step makes as a whole"
+    ):
         lost(results, SETTINGS)
 
 
@@ -93,3 +95,27 @@ def test_files_that_a_killed_run_was_making_again_are_made_again(results):
     (results / "model.bin").unlink()
     assert lost(results, SETTINGS) == [results / "model.bin"]
     assert lost(results, {"seed": 1}) == []
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_touch_refuses_results_of_other_code(results, monkeypatch, by_hand):
+    """After an edit, ``--touch`` marked results of the code before it as current."""
+    make(results, "config.yaml")
+    plan = planned([job([results / "sweep.csv"])], results)
+    write_plan(results, plan, [], whole=True)
+    if by_hand:  # after an edit of code that the stage does not use
+        monkeypatch.setattr("replication.files.storage.source_hash", lambda: "edited")
+        monkeypatch.setattr("workflow.plan.source_hash", lambda: "edited")
+    make(results, "sweep.csv")
+    assert not untouchable(results, plan)
+    monkeypatch.setattr("workflow.plan.source_hash", lambda: "edited again")
+    edited = {place: entry | {"code": "edited"} for place, entry in plan.items()}
+    assert "sweep.csv was made by other code: --touch must not mark it as current" in untouchable(results, edited)
+
+
+def test_touch_refuses_files_without_a_manifest(results):
+    results.mkdir(parents=True)
+    (results / "sweep.csv").touch()
+    assert "sweep.csv is not listed in made.json" in untouchable(
+        results, planned([job([results / "sweep.csv"])], results)
+    )
