@@ -19,12 +19,8 @@ from pathlib import Path, PurePosixPath
 
 from replication.files.errors import FormatError
 from replication.files.names import place_within
+from replication.files.runs import CONFIGURATION, LOCK, MANIFEST, is_left_out, place_of, root_of
 
-#: Folders with a folder per run: this checkout's runs, and stored ones.
-PLACES = ("results", "reported")
-MANIFEST, LOCK, CONFIGURATION = "made.json", "made.lock", "config.yaml"
-#: Files and folders that manifests leave out: logs, notebooks and figures, which users draw again, and unfinished trainings.
-LEFT_OUT = ("logs", "notebooks", "figures", "checkpoints", "checkpoint.safetensors", "README.md", MANIFEST, LOCK)
 #: Hexadecimal digits of hashes other than a file's own.
 DIGITS = 16
 
@@ -83,20 +79,24 @@ def _list(root: Path, stage: Making, written: list[Path]) -> None:
         listed, plan = manifest["made"], manifest["plan"]
         for place in [place for place, entry in listed.items() if entry["stage"] == stage.stage]:
             del listed[place]
-        is_own = root.parent.name == PLACES[0]  # A stored run's modification times are those of its checkout.
         inputs = {place_of(path): checksum for path, checksum in stage.inputs.items() if root_of(path) == root}
-        entries = {
-            place_of(path): {"sha256": checksum(path), "state": state_of(path) if is_own else None}
-            for path in sorted(written)
-        }
+        entries = {place_of(path): {"sha256": checksum(path)} for path in sorted(written)}
         current = stage.configuration if CONFIGURATION in entries else configuration_of(manifest)
         configuration = stage.configuration or current
         for place, entry in entries.items():
             planned = planned_as(plan, place) if configuration == current else None
-            options = planned or {"options": options_hash([stage.stage, configuration]), "code": _source()}
-            listed[place] = (
-                entry | {"stage": stage.stage, "configuration": configuration} | options | {"inputs": inputs}
-            )
+            options = planned["options"] if planned else options_hash([stage.stage, configuration])
+            made = {"stage": stage.stage, "configuration": configuration, "options": options}
+            listed[place] = entry | made | {"code": code_of(planned), "inputs": inputs}
+            manifest.get("dropped", {}).pop(place, None)
+
+
+def code_of(planned: Mapping[str, str] | None) -> str:
+    """Return the hash of the code that makes a file now: the planned code, unless the source has changed since the plan."""
+    from replication.files.storage import source_hash
+
+    is_current = planned is not None and planned.get("source") == source_hash()
+    return planned["code"] if is_current else source_hash()
 
 
 def write_plan(root: Path, plan: Mapping[str, dict[str, str]], again: Iterable[str], *, whole: bool) -> None:
@@ -113,17 +113,22 @@ def write_plan(root: Path, plan: Mapping[str, dict[str, str]], again: Iterable[s
     whole : bool
         Whether these are all files of the configuration. Otherwise other files keep their plan.
     """
+    from replication.files.storage import source_hash
+
+    plan = {place: options | {"source": source_hash()} for place, options in plan.items()}
     with changing(root) as manifest:
-        manifest["plan"] = dict(plan) if whole else manifest["plan"] | plan
+        manifest["plan"] = plan if whole else manifest["plan"] | plan
         manifest["whole"] = whole or manifest.get("whole", False)
-        dropped = dict.fromkeys(again, True)
-        for place in [place for place in manifest["made"] if planned_as(dropped, place)]:
-            del manifest["made"][place]
-
-
-def is_left_out(place: str) -> bool:
-    """Return whether manifests leave out a file of a run."""
-    return any(part in LEFT_OUT or part.startswith(".") for part in PurePosixPath(place).parts)
+        listed, dropped, waiting = manifest["made"], manifest.get("dropped", {}), dict.fromkeys(again, True)
+        for place in [place for place in listed if planned_as(waiting, place)]:
+            dropped[place] = listed.pop(place)
+        # A run that was stopped before it made these again, and that has its earlier settings back, keeps them.
+        for place, entry in list(dropped.items()):
+            planned = planned_as(manifest["plan"], place)
+            is_wanted = planned and planned["options"] == entry["options"] and not planned_as(waiting, place)
+            if is_wanted and (root / place).is_file() and checksum(root / place) == entry["sha256"]:
+                listed[place] = dropped.pop(place)
+        manifest["dropped"] = dropped
 
 
 def planned_as(plan: Mapping[str, object], place: str) -> object | None:
@@ -208,18 +213,7 @@ def excerpt(manifest: dict, root: Path, files: Iterable[Path]) -> dict:
     kept = {path.relative_to(root).as_posix() for path in files if path.is_relative_to(root)}
     made = {place: entry for place, entry in manifest["made"].items() if place in kept}
     plan = {place: plan for place in made if (plan := planned_as(manifest["plan"], place))}
-    return manifest | {"plan": plan, "made": made}
-
-
-def root_of(path: Path) -> Path | None:
-    """Return the folder of the run that a file is in, or None."""
-    folders = Path(path).absolute().parents
-    return next((folder for folder in folders if folder.parent.name in PLACES), None)
-
-
-def place_of(path: Path) -> str:
-    """Return a file's path below its run's folder."""
-    return Path(path).absolute().relative_to(root_of(path)).as_posix()
+    return manifest | {"plan": plan, "made": made, "dropped": {}}
 
 
 def checksum(path: Path) -> str:
@@ -242,9 +236,3 @@ def options_hash(options: object) -> str:
 def text_hash(text: str) -> str:
     """Return the first digits of a text's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
-
-
-def _source() -> str:
-    from replication.files.storage import source_hash
-
-    return source_hash()

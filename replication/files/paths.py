@@ -73,7 +73,7 @@ def results_of(profile: str, needs: Mapping[str, str] | None = None) -> Path:
     if missing := missing_needs(runs[profile], needs or {}):
         others = [name for name, folder in sorted(runs.items()) if not missing_needs(folder, needs)]
         raise NoResults(f"{profile} stores no {missing[0]}; {_these_do(others)}.")
-    verify(runs[profile], quick=True)
+    verify(runs[profile], growing=True)
     return runs[profile]
 
 

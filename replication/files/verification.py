@@ -4,25 +4,14 @@ from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from replication.files.manifest import (
-    CONFIGURATION,
-    MANIFEST,
-    PLACES,
-    FormatError,
-    add_input,
-    changing,
-    checksum,
-    configuration_of,
-    is_left_out,
-    place_of,
-    planned_as,
-    read_manifest,
-    root_of,
-    state_of,
-)
+from replication.files.errors import FormatError
+from replication.files.manifest import add_input, changing, checksum, configuration_of, planned_as, read_manifest
+from replication.files.runs import CONFIGURATION, MANIFEST, PLACES, is_drawn, is_left_out, place_of, root_of
 
 
-def verify(root: Path, *, whole: bool = False, beside: Collection[str] = (), quick: bool = False) -> dict:
+def verify(
+    root: Path, *, whole: bool = False, drawn: bool = False, beside: Collection[str] = (), growing: bool = False
+) -> dict:
     """Compare a run's folder with its manifest, and return the manifest.
 
     Parameters
@@ -31,10 +20,12 @@ def verify(root: Path, *, whole: bool = False, beside: Collection[str] = (), qui
         Folder of the run.
     whole : bool
         Require every planned file. Otherwise files may be missing that the workflow has yet to make.
+    drawn : bool
+        Compare figures and executed notebooks too. Users draw them again and add their own, which are ignored.
     beside : collection of str
-        Planned files that may be missing all the same.
-    quick : bool
-        Trust files whose size and modification time are those of their entry.
+        Files that the caller makes, whatever they are now.
+    growing : bool
+        Accept planned files that are newer than the plan and not listed yet, such as those of a running job.
 
     Raises
     ------
@@ -44,30 +35,30 @@ def verify(root: Path, *, whole: bool = False, beside: Collection[str] = (), qui
     if not Path(root).is_dir():
         raise FormatError(f"{root}: must be the folder of a run, got {'a file' if Path(root).exists() else 'none'}")
     manifest = read_manifest(root)
-    listed, plan = manifest["made"], manifest["plan"]
+    counts = {place for place in (*manifest["made"], *manifest["plan"]) if drawn or not is_drawn(place)} - {*beside}
+    listed = {place: entry for place, entry in manifest["made"].items() if place in counts}
     if not listed:
         raise FormatError(f"{root / MANIFEST}: no file of the run is listed; {_again(root)}")
     for place, entry in listed.items():
         if problem := _problem(root, place, entry, manifest):
             raise FormatError(f"{root / place}: {problem}; {_again(root, entry)}")
     for path in files_of(root):
-        if (place := place_of(path)) not in listed and not planned_as(plan, place):
+        place = place_of(path)
+        if place in listed or place in beside or is_drawn(place):
+            continue
+        if not planned_as(manifest["plan"], place):
             raise FormatError(f"{path}: was not made by this run; {_prune(root)}")
-    if whole and (missing := [place for place in plan if place not in beside and not _is_made(place, listed)]):
+        if not (growing and _is_newer(path, root / CONFIGURATION)):
+            raise FormatError(f"{path}: was made by a stage that did not end, or before this plan; {_again(root)}")
+    if whole and (missing := [place for place in manifest["plan"] if place in counts and not _is_made(place, listed)]):
         raise FormatError(f"{root / missing[0]}: has not been made yet; {_again(root)}")
-    suspect = {
-        root / place: it for place, it in listed.items() if not (quick and state_of(root / place) == it["state"])
-    }
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(_compare, suspect.keys(), suspect.values()))
+        list(pool.map(_compare, [root / place for place in listed], listed.values()))
     return manifest
 
 
 def inputs(*paths: Path) -> None:
-    """Verify a stage's input files and folders before any work starts.
-
-    Files outside of runs only have to exist. Without a workflow's plan, this is also true of files that no stage made, such as
-    those of a script; :func:`verify` refuses them.
+    """Verify a stage's input files and folders before any work starts. Files outside of runs only have to exist.
 
     Raises
     ------
@@ -88,13 +79,13 @@ def _check_input(path: Path, root: Path, manifest: dict) -> None:
     listed = manifest["made"]
     # A folder must have all of its listed files, and no others.
     for file in [path] if path.is_file() else {*files_of(path), *_listed_below(path, listed)}:
-        if entry := listed.get(place_of(file)):
-            if not file.exists():
-                raise FormatError(f"{file}: is missing; {_again(root, entry)}")
-            _compare(file, entry)
-            add_input(file)
-        elif manifest["plan"]:
+        entry = listed.get(place_of(file))
+        if entry is None:
             raise FormatError(f"{file}: is not listed in {MANIFEST}; {_again(root)}")
+        if problem := _problem(root, place_of(file), entry, manifest):
+            raise FormatError(f"{file}: {problem}; {_again(root, entry)}")
+        _compare(file, entry)
+        add_input(file)
 
 
 def listed_files(folder: Path, pattern: str) -> list[Path]:
@@ -129,7 +120,8 @@ def unplanned(root: Path) -> list[Path]:
             f" run: {_snakemake(root)}"
         )
     kept = {**manifest["plan"], CONFIGURATION: {}}
-    return [path for path in files_of(root, links=False) if planned_as(kept, place_of(path)) is None]
+    places = {path: place_of(path) for path in files_of(root, links=False)}
+    return [path for path, place in places.items() if not is_drawn(place) and planned_as(kept, place) is None]
 
 
 def prune(root: Path, files: Iterable[Path]) -> None:
@@ -141,9 +133,9 @@ def prune(root: Path, files: Iterable[Path]) -> None:
 
 
 def files_of(folder: Path, *, links: bool = True) -> Iterator[Path]:
-    """Yield the files of a folder that stages make; without ``links`` only those that lie in the folder itself."""
+    """Yield the files of a run's folder that stages make; without ``links`` only those that lie in the folder itself."""
     for path in sorted(Path(folder).iterdir()):
-        if not is_left_out(path.name) and (links or not path.is_symlink()):
+        if not is_left_out(place_of(path)) and (links or not path.is_symlink()):
             yield from files_of(path, links=links) if path.is_dir() else [path]
 
 
@@ -174,6 +166,10 @@ def _compare(path: Path, entry: dict) -> None:
 def _is_made(place: str, listed: Iterable[str]) -> bool:
     """Return whether a file, or a file of a folder, is listed."""
     return place in listed or any(name.startswith(f"{place}/") for name in listed)
+
+
+def _is_newer(path: Path, than: Path) -> bool:
+    return not than.exists() or path.stat().st_mtime_ns > than.stat().st_mtime_ns
 
 
 def _listed_below(folder: Path, listed: Iterable[str]) -> list[Path]:

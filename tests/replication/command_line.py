@@ -6,6 +6,7 @@ from pathlib import Path
 import yaml
 from typer.testing import CliRunner
 
+from replication.files.manifest import add_output, making
 from replication.stages import app
 
 PROFILE = "tiny"
@@ -18,6 +19,13 @@ def configure(folder: Path, *, seed: int = 0, student_seeds: tuple[int, ...] = (
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CONFIG).write_text(yaml.safe_dump(settings, sort_keys=False))
     return folder / "results" / PROFILE
+
+
+def list_files(folder: Path) -> None:
+    """List the files in a folder of a run as if a stage had made them."""
+    with making("by hand"):
+        for path in folder.rglob("*.*"):
+            add_output(path)
 
 
 def run(folder: Path, command: str, *places: str, config: str | None = CONFIG, **options: object):

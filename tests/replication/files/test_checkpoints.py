@@ -16,7 +16,7 @@ from replication.char_lm.evaluation import evaluate
 from replication.char_lm.models import load_model
 from replication.files.checkpoints import _hash_of_others, differences, half_precision, read_table, text_hash
 from replication.files.manifest import add_output, making
-from replication.files.storage import write_tensors
+from replication.files.storage import replacing, write_tensors
 
 XL = {"architecture": "transformer_xl", "memory_length": 8}
 SPAN = {"architecture": "adaptive_span", "maximal_span": 8, "ramp": 4, "span_penalty": 0.0, "initial_span": 0.5}
@@ -56,7 +56,8 @@ def made(tmp_path_factory) -> Path:
     results = configure(folder, char_lm=SECTION, checkpoints="checkpoints")
     succeed(folder, "characters", PLACE)
     train(folder)
-    (results / NAME / "measured.csv").write_text("bits_per_character\n4.5\n")
+    with making("measure-characters", {}), replacing(results / NAME / "measured.csv") as temporary:
+        temporary.write_text("bits_per_character\n4.5\n")
     succeed(folder, "ship", NAME, code="c0de")
     return folder
 
@@ -298,7 +299,7 @@ def test_a_changed_file_is_not_shipped(made, tmp_path, file):
 def test_a_model_is_not_shipped_without_what_was_measured(made, tmp_path):
     folder = shutil.copytree(made, tmp_path / "copy")
     (folder / "results/tiny" / NAME / "measured.csv").unlink()
-    assert_one_line(run(folder, "ship", NAME, code="c0de"), "measured.csv: no such file")
+    assert_one_line(run(folder, "ship", NAME, code="c0de"), "measured.csv: is missing")
 
 
 def test_a_number_too_large_for_half_precision_is_refused(tmp_path):

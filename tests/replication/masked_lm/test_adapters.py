@@ -11,6 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import load, load_file, save_file
 
 from replication.files.checkpoints import half_precision
+from replication.files.manifest import add_output, making
 from replication.files.storage import FormatError, read_header
 from replication.layout import ADAPTERS
 from replication.masked_lm.adapters import KIND, merge_adapters
@@ -120,6 +121,8 @@ def test_shipped_adapters_are_unpacked_into_the_model(base, tmp_path):
     results = tiny.configured(tmp_path, {"pretrained": base, "adapter_rank": RANK})
     succeed(tmp_path, "train-masked-lm")
     (results / "perplexity.csv").write_text("perplexity\n3.0\n")
+    with making("perplexity"):
+        add_output(results / "perplexity.csv")
     succeed(tmp_path, "ship", "masked_lm/model", code="c0de")
     checkpoint = tmp_path / "checkpoints/masked_lm/model"
     assert {path.name for path in checkpoint.iterdir() if not path.name.startswith(".")} == {

@@ -50,7 +50,7 @@ def configured(folder: Path, model: dict[str, object] = ARCHITECTURE, **changes:
     Changes are about the training.
     """
     # Not above: the script below has its own folder in the path alone.
-    from command_line import configure
+    from command_line import configure, list_files
 
     from profiles import MASKED_LM
 
@@ -60,6 +60,7 @@ def configured(folder: Path, model: dict[str, object] = ARCHITECTURE, **changes:
     tokenizer, input_ids = text()
     save_tokenizer(tokenizer, results / "tokenizer")
     write_tensors(results / "tokens/train.safetensors", {"input_ids": input_ids}, kind=KIND)
+    list_files(results)
     return results
 
 

@@ -5,7 +5,7 @@ import shutil
 import pandas as pd
 import pytest
 import torch
-from command_line import assert_one_line, configure, run, succeed
+from command_line import assert_one_line, configure, list_files, run, succeed
 from transformers import RobertaConfig, RobertaForMaskedLM
 
 from profiles import MASKED_LM, RETROFIT
@@ -53,6 +53,7 @@ def folder(tmp_path_factory):
     for seed, split in enumerate(("train", "valid")):
         ids = torch.randint(4, 60, (30, 16), generator=torch.Generator().manual_seed(seed))
         write_tensors(results / f"retrofit/tokens/{split}.safetensors", {"input_ids": ids}, kind=KIND)
+    list_files(results)
     succeed(folder, "measure-rules")
     succeed(folder, "sparsify", recall=0.8)
     return folder
@@ -105,6 +106,7 @@ def unmeasured(folder, tmp_path):
     results = configured(tmp_path)
     for name in ("masked_lm/model", "retrofit/tokens"):
         shutil.copytree(folder / "results/tiny" / name, results / name)
+    list_files(results)
     return results / "retrofit"
 
 
