@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from replication.files.manifest import add_output
 from replication.files.storage import is_full, replacing
+from replication.files.unfinished import seal
 
 # torch and transformers are imported inside functions, because a process chooses its GPU before it imports torch.
 if TYPE_CHECKING:
@@ -116,7 +117,10 @@ def see_one_gpu() -> None:
 
 
 class MeanLossMixin:
-    """Mixin of a ``transformers.Trainer`` whose loss is a mean over a batch; training stops if the loss is not finite."""
+    """Mixin of a ``transformers.Trainer`` whose loss is a mean over a batch; training stops if the loss is not finite.
+
+    Its checkpoints have checksums, and an earlier one is removed only after that.
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -128,9 +132,21 @@ class MeanLossMixin:
         check_loss(loss.item(), self.state.global_step + 1, self.args.learning_rate)
         return loss
 
+    def _save_checkpoint(self, *args, **kwargs) -> None:
+        from torch import distributed
+        from transformers.trainer_utils import rotate_checkpoints
+
+        super()._save_checkpoint(*args, **kwargs)
+        if COUNT > 1:
+            distributed.barrier()  # Each process writes the state of its random numbers.
+        if self.args.should_save:
+            folder = self.args.output_dir
+            seal(Path(folder, f"checkpoint-{self.state.global_step}"))
+            rotate_checkpoints(folder, 1, self.state.best_model_checkpoint, use_mtime=True)
+
 
 def training_arguments(folder: Path, seed: int, **arguments: object) -> TrainingArguments:
-    """Return ``TrainingArguments`` with one checkpoint at a time in ``folder/checkpoints``, and without reports."""
+    """Return ``TrainingArguments`` with checkpoints in ``folder/checkpoints``, and without reports."""
     import torch
     from transformers import TrainingArguments
 
@@ -139,23 +155,9 @@ def training_arguments(folder: Path, seed: int, **arguments: object) -> Training
         seed=seed,
         report_to="none",
         use_cpu=not torch.accelerator.is_available(),
-        save_total_limit=1,
         dataloader_pin_memory=torch.cuda.is_available(),
         **arguments,
     )
-
-
-def keep_whole_checkpoints(folder: Path, settings: dict[str, object]) -> None:
-    """Remove the checkpoints in ``folder`` that have other settings or are incomplete, and record the settings."""
-    record = folder / "settings.json"
-    as_text = json.dumps(settings, sort_keys=True, default=str)
-    if folder.exists() and not (record.exists() and record.read_text() == as_text):
-        shutil.rmtree(folder)
-    with replacing(record) as temporary:
-        temporary.write_text(as_text)
-    for checkpoint in folder.glob("checkpoint-*"):
-        if not _is_whole(checkpoint):
-            shutil.rmtree(checkpoint)
 
 
 @contextmanager
@@ -223,12 +225,3 @@ def _sort_metadata(path: Path) -> None:
         text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
         file.seek(8)
         file.write(text.ljust(length))
-
-
-def _is_whole(checkpoint: Path) -> bool:
-    """Return whether a checkpoint is complete: the Trainer writes ``trainer_state.json`` last."""
-    try:
-        json.loads((checkpoint / "trainer_state.json").read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
-        return False
-    return True

@@ -11,9 +11,9 @@ from transformers import Trainer
 
 from replication.captioning.batches import Captions, Regions, labels_batch, regions_batch
 from replication.captioning.model import Captioner
+from replication.files.unfinished import keep_whole_checkpoints
 from replication.training import (
     MeanLossMixin,
-    keep_whole_checkpoints,
     save_trained,
     train_to_the_end,
     training_arguments,

@@ -18,6 +18,7 @@ from replication.char_lm.evaluation import evaluate, total_nats
 from replication.char_lm.models import accelerator, build_model, save_model
 from replication.char_lm.recurrent import Memory, RecurrentModel
 from replication.files.storage import read_header, read_tensors, write_tensors
+from replication.files.unfinished import changed_since, check_origin, origin
 from replication.training import check_loss, matmul_precision
 from sparselib.checks import at_least
 
@@ -123,7 +124,7 @@ def train(
     Raises
     ------
     ValueError
-        If the settings are invalid, or the loss diverges.
+        If the settings are invalid, if other code began the training, if its checkpoint has changed, or if the loss diverges.
     """
     folder = Path(folder)
     checkpoint = checkpoint_of(folder)
@@ -131,10 +132,14 @@ def train(
     progress = Progress(model, torch.optim.Adam(model.parameters()))
     run = {"settings": dict(settings), "recipe": asdict(recipe), "seed": seed}
     run |= {"symbols": list(alphabet.symbols), "text": _digest(text), "valid": _digest(valid)}
-    if checkpoint.exists() and read_header(checkpoint, kind=CHECKPOINT)["run"] == json.loads(json.dumps(run)):
-        _restore(checkpoint, progress)
+    begun = origin(folder)
+    if checkpoint.exists():
+        header = read_header(checkpoint, kind=CHECKPOINT)
+        if header["run"] == json.loads(json.dumps(run)):
+            check_origin(checkpoint, header.get("begun", {}), begun)
+            _restore(checkpoint, progress)
     with torch.random.fork_rng(), matmul_precision(recipe.matmul_precision):
-        _advance(progress, text, valid, recipe, seed, lambda: _save(checkpoint, progress, run))
+        _advance(progress, text, valid, recipe, seed, lambda: _save(checkpoint, progress, run, begun))
     save_model(folder / "model.safetensors", model, settings, alphabet)
     checkpoint.unlink()
     return model.eval(), pd.DataFrame(progress.log)
@@ -201,18 +206,21 @@ def step(progress: Progress, inputs: Tensor, targets: Tensor, recipe: Recipe) ->
     return check_loss(nats.item(), progress.step, recipe.learning_rate)
 
 
-def _save(path: Path, progress: Progress, run: dict[str, object]) -> None:
+def _save(path: Path, progress: Progress, run: dict[str, object], begun: dict[str, str]) -> None:
     tensors = {f"model.{name}": tensor for name, tensor in progress.model.state_dict().items()}
     tensors |= {f"memory.{layer}": tensor for layer, tensor in enumerate(progress.memory or [])}
     for number, state in progress.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in state.items()}
     # Pairs keep the order of the columns, since a header sorts the keys of a dict.
     log = [list(line.items()) for line in progress.log]
-    write_tensors(path, tensors, kind=CHECKPOINT, run=run, step=progress.step, log=log)
+    state = {"run": run, "begun": begun, "step": progress.step, "log": log}
+    write_tensors(path, tensors, kind=CHECKPOINT, **state, checksum=_checksum(state, tensors))
 
 
 def _restore(path: Path, progress: Progress) -> None:
     header, tensors = read_header(path, kind=CHECKPOINT), read_tensors(path, kind=CHECKPOINT)
+    if header["checksum"] != _checksum({name: header[name] for name in ("run", "begun", "step", "log")}, tensors):
+        raise changed_since(path)
     progress.step, progress.log = header["step"], [dict(line) for line in header["log"]]
     weights, moments, memory = {}, {}, {}
     for name, tensor in tensors.items():
@@ -228,6 +236,15 @@ def _restore(path: Path, progress: Progress) -> None:
     progress.optimizer.load_state_dict(progress.optimizer.state_dict() | {"state": moments})
     device = progress.model.output.weight.device
     progress.memory = [memory[layer].to(device) for layer in sorted(memory)]
+
+
+def _checksum(state: dict[str, object], tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(
+            f"{name} {tensor.dtype} {list(tensor.shape)}".encode() + tensor.cpu().contiguous().numpy().tobytes()
+        )
+    return digest.hexdigest()
 
 
 def _digest(stream: Stream) -> str:

@@ -91,6 +91,12 @@ def _list(root: Path, stage: Making, written: list[Path]) -> None:
             manifest.get("dropped", {}).pop(place, None)
 
 
+def code_for(path: Path) -> str:
+    """Return the hash of the code that would make a file now."""
+    root = root_of(path)
+    return code_of(root and planned_as(read_manifest(root)["plan"], place_of(path)))
+
+
 def code_of(planned: Mapping[str, str] | None) -> str:
     """Return the hash of the code that makes a file now: the planned code, unless the source has changed since the plan."""
     from replication.files.storage import source_hash

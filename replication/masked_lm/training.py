@@ -19,6 +19,7 @@ from transformers import (
     default_data_collator,
 )
 
+from replication.files.unfinished import keep_whole_checkpoints
 from replication.layout import ADAPTERS
 from replication.masked_lm.adapters import add_adapters, write_adapters
 from replication.masked_lm.model import ALPHA, IGNORED, check_length, masked_loss
@@ -27,7 +28,6 @@ from replication.training import (
     INDEX,
     MeanLossMixin,
     is_first,
-    keep_whole_checkpoints,
     save_trained,
     share,
     train_to_the_end,

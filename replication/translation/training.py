@@ -14,11 +14,11 @@ import torch
 
 from replication.files.notes import note
 from replication.files.storage import replacing
+from replication.files.unfinished import keep_whole_checkpoints
 from replication.training import (
     COUNT,
     check_loss,
     is_first,
-    keep_whole_checkpoints,
     matmul_precision,
     room_for_checkpoints,
     share,

@@ -109,7 +109,7 @@ def test_touch_refuses_results_of_other_code(results, monkeypatch, by_hand):
     make(results, "sweep.csv")
     assert not untouchable(results, plan)
     monkeypatch.setattr("workflow.plan.source_hash", lambda: "edited again")
-    edited = {place: entry | {"code": "edited"} for place, entry in plan.items()}
+    edited = {place: entry | {"code": "other"} for place, entry in plan.items()}
     assert "sweep.csv was made by other code: --touch must not mark it as current" in untouchable(results, edited)
 
 
