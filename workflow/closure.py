@@ -52,10 +52,10 @@ def function_hash(command: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
-def closure_hash(command: str) -> str:
-    """Return the hash of everything that ``replicate <command>`` depends on."""
+def closure_hash(command: str, others: Iterable[str] = ()) -> str:
+    """Return the hash of everything that ``replicate <command>`` depends on, and of other files."""
     digest = hashlib.sha256(function_hash(command).encode())
-    for path in closure(command):
+    for path in (*closure(command), *others):
         digest.update(path.encode() + (ROOT / path).read_bytes())
     return digest.hexdigest()[:16]
 

@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from replication.files.machines import joined, machines
 from replication.files.manifest import checksum
-from replication.files.storage import provenance
 
 #: File name that RO-Crate prescribes.
 METADATA = "ro-crate-metadata.json"
@@ -35,7 +35,7 @@ FORMATS = {
 }
 
 
-def metadata(results: Path, files: Iterable[Path], made: Mapping[str, dict]) -> bytes:
+def metadata(results: Path, files: Iterable[Path], manifest: Mapping[str, dict]) -> bytes:
     """Return JSON-LD that describes files of a run.
 
     Parameters
@@ -44,13 +44,13 @@ def metadata(results: Path, files: Iterable[Path], made: Mapping[str, dict]) -> 
         Folder of the run's results.
     files : iterable of Path
         Files of the archive, most of them below ``results``.
-    made : mapping
-        Entries of the run's manifest.
+    manifest : mapping
+        The run's manifest.
     """
     files = sorted(files)
     described = [_file(path) for path in files]
-    origin = provenance()
-    actions, programs = _actions(results, files, made, origin["source"])
+    origin = joined(machines(manifest))
+    actions, programs = _actions(results, files, manifest["made"], origin["source"])
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     root = {
         "@id": "./",

@@ -75,6 +75,8 @@ def add_input(path: Path) -> None:
 
 
 def _list(root: Path, stage: Making, written: list[Path]) -> None:
+    from replication.files.storage import provenance
+
     with changing(root) as manifest:
         listed, plan = manifest["made"], manifest["plan"]
         for place in [place for place, entry in listed.items() if entry["stage"] == stage.stage]:
@@ -83,11 +85,14 @@ def _list(root: Path, stage: Making, written: list[Path]) -> None:
         entries = {place_of(path): {"sha256": checksum(path)} for path in sorted(written)}
         current = stage.configuration if CONFIGURATION in entries else configuration_of(manifest)
         configuration = stage.configuration or current
+        origin = provenance()
+        machine = options_hash(origin)
+        manifest.setdefault("machines", {})[machine] = origin
         for place, entry in entries.items():
             planned = planned_as(plan, place) if configuration == current else None
             options = planned["options"] if planned else options_hash([stage.stage, configuration])
             made = {"stage": stage.stage, "configuration": configuration, "options": options}
-            listed[place] = entry | made | {"code": code_of(planned), "inputs": inputs}
+            listed[place] = entry | made | {"code": code_of(planned), "machine": machine, "inputs": inputs}
             manifest.get("dropped", {}).pop(place, None)
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -202,10 +203,9 @@ def provenance() -> dict[str, str]:
 
 
 def hardware() -> str:
-    """Return the name of the accelerator if there is one, else of the processor with its number of cores."""
-    import torch
-
-    if torch.cuda.is_available():
+    """Return the name of the accelerator if this process uses one, else of the processor with its number of cores."""
+    # Stages without tensors do not import torch, which takes seconds.
+    if (torch := sys.modules.get("torch")) and torch.cuda.is_available():
         return torch.cuda.get_device_name()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -14,7 +14,10 @@ import yaml
 from replication.claims.finding import UNTESTED
 from replication.claims.overview import MAIN, demonstrates, overview
 from replication.claims.runs import PAPERS, known, ledgers
-from replication.files.storage import provenance
+from replication.files.machines import joined, machines
+from replication.files.manifest import read_manifest
+from replication.files.storage import source_hash
+from replication.files.verification import listed_files
 from replication.report.checks import check_notebook, check_picture
 from replication.report.facts import commit, finished, texts
 
@@ -61,7 +64,7 @@ def page(root: Path, profile: str) -> str:
         If one of the run's notebooks shows another run, or a picture contains a script.
     """
     results = root / "results" / profile
-    for notebook in sorted((results / "notebooks").rglob("*.ipynb")):
+    for notebook in listed_files(results / "notebooks", "**/*.ipynb"):
         check_notebook(notebook, profile)
     claims = pd.read_csv(root / "config/published/claims.csv", keep_default_na=False)
     runs = ledgers(root, profile)
@@ -78,11 +81,13 @@ def page(root: Path, profile: str) -> str:
     )
     figures = list(pictures(results, rows))
     settings = (results / "config.yaml").read_text(encoding="utf-8")
+    origins = machines(read_manifest(results))
+    is_of_commit = not origins or any(origin["source"] == source_hash() for origin in origins)
     return template.render(
         profile=profile,
         texts=texts(yaml.safe_load(settings)),
         date=finished(results),
-        commit=commit(root),
+        commit=commit(root) if is_of_commit else "",
         counts={filed: counts.get(filed, 0) for filed in (*VERDICTS, DEMONSTRATION)},
         main=[by_id[name] for name in MAIN],
         papers={paper: [claim for claim in judged if claim.row.paper == paper] for paper in claims["paper"].unique()},
@@ -91,7 +96,7 @@ def page(root: Path, profile: str) -> str:
         # A claim links to its figure on this page if there is one, and to its notebook's page otherwise.
         drawn={picture.name for picture in figures},
         settings=settings,
-        made_on=provenance(),
+        made_on=joined(origins),
     )
 
 
@@ -123,10 +128,12 @@ def _elsewhere(others: dict[str, list], number: int) -> dict[str, object]:
 
 def pictures(results: Path, claims: list) -> Iterator[ReportFigure]:
     """Yield every figure of a run that has a notebook, by paper and name."""
-    for path in sorted((results / "figures").rglob("*.svg"), key=lambda path: _order(results / "figures", path)):
+    notebooks = listed_files(results / "notebooks", "**/*.ipynb")
+    drawn = listed_files(results / "figures", "**/*.svg")
+    for path in sorted(drawn, key=lambda path: _order(results / "figures", path)):
         name = path.relative_to(results / "figures").with_suffix("").as_posix()
         notebook = results / "notebooks" / f"{name}.ipynb"
-        if notebook.exists():
+        if notebook in notebooks:
             title, about = introduction(notebook)
             svg = path.read_text(encoding="utf-8")
             check_picture(path, svg)

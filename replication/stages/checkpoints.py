@@ -95,8 +95,8 @@ def archive(
             check_notebook(path, results.name)
         if path.suffix == ".svg":
             check_picture(path, path.read_text(encoding="utf-8"))
-    manifest = verify(results, whole=True)
-    contents = {path.as_posix(): path for path in files} | {METADATA: metadata(results, files, manifest["made"])}
+    manifest = verify(results, whole=True, drawn=True)
+    contents = {path.as_posix(): path for path in files} | {METADATA: metadata(results, files, manifest)}
     write(output, contents | {(results / MANIFEST).as_posix(): encode(excerpt(manifest, results, files))})
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from replication.stages.options import ConfigFile
+from replication.stages.options import ConfigFile, NotebookPlace
 
 Published = Annotated[Path, typer.Option(help="folder of the papers' printed tables, with claims.csv")]
 Output = Annotated[Path, typer.Option(help="file to write")]
@@ -107,16 +107,32 @@ def report(
     output: Output,
 ) -> None:
     """Write a page about a run, and a page for each of its notebooks, beside the notebook."""
-    from replication.files.paths import ROOT
+    from replication.files.runs import place_of
     from replication.files.storage import replacing
-    from replication.files.verification import inputs, verify
+    from replication.files.verification import inputs, listed_files, verify
     from replication.report import page
     from replication.report.rendered import render
 
-    verify(results, whole=True, beside=[output.name])
+    root = results.absolute().parents[1]
+    if results.absolute() != root / "results" / results.name:
+        raise ValueError(f"`results` must be the folder of a run below results/, got {results}")
+    notebooks = listed_files(results / "notebooks", "**/*.ipynb")
+    pages = [notebook.with_suffix(".html") for notebook in notebooks]
+    verify(results, whole=True, drawn=True, beside=[output.name, *map(place_of, pages)])
     inputs(results / "claims.csv")
-    for notebook in sorted((results / "notebooks").rglob("*.ipynb")):
-        with replacing(notebook.with_suffix(".html")) as temporary:
+    for notebook, path in zip(notebooks, pages, strict=True):
+        with replacing(path) as temporary:
             temporary.write_text(render(notebook), encoding="utf-8")
     with replacing(output) as temporary:
-        temporary.write_text(page(ROOT, results.name), encoding="utf-8")
+        temporary.write_text(page(root, results.name), encoding="utf-8")
+
+
+def drawn(place: NotebookPlace, results: Annotated[Path, typer.Option(help="folder of the run's results")]) -> None:
+    """List a notebook that was executed for a run, and its figure, in the run's manifest."""
+    from replication.files.manifest import add_output
+    from replication.report.checks import check_notebook
+
+    notebook = results / "notebooks" / f"{place}.ipynb"
+    check_notebook(notebook, results.name)
+    for path in (notebook, *(results / "figures" / f"{place}{suffix}" for suffix in (".svg", ".pdf"))):
+        add_output(path)

@@ -3,13 +3,16 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pandas as pd
 import pytest
+from command_line import list_files, run
 
 from replication import report
 from replication.claims.overview import MAIN
+from replication.files import storage
 from replication.files.paths import ROOT
 from replication.files.storage import FormatError
 from replication.report.facts import texts
@@ -56,6 +59,8 @@ def root(tmp_path):
     cells = [cell, parameters | {"id": "b"}, parameters | {"id": "c", "source": '# Parameters\nprofile = "mine"\n'}]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (results / "notebooks/sparsefinder/fig04_tradeoff.ipynb").write_text(json.dumps(notebook))
+    list_files(results)
+    list_files(tmp_path / "reported/other")
     return tmp_path
 
 
@@ -101,6 +106,7 @@ def test_a_verdict_on_generated_text_is_filed_as_a_demonstration(root):
     ledger = pd.read_csv(path, keep_default_na=False)
     ledger.loc[1, "data"] = "generated"
     ledger.to_csv(path, index=False)
+    list_files(path.parent)
     page = report.page(root, "mine")
     assert f"<b>{len(ledger) - 2}</b>holds" in page
     assert "<b>1</b>demonstration" in page
@@ -175,3 +181,85 @@ def test_pictures_that_run_or_load_something_are_refused(root, content):
     path.write_text(path.read_text().replace("</svg>", f"{content}</svg>"))
     with pytest.raises(FormatError, match=r"fig04_tradeoff\.svg: (contains|is not an SVG)"):
         report.page(root, "mine")
+
+
+FIGURE = "figures/sparsefinder/fig04_tradeoff.svg"
+NOTEBOOK = "notebooks/sparsefinder/fig04_tradeoff.ipynb"
+
+
+def write_report(root, results="results/mine", output="results/mine/report.html"):
+    return run(root, "report", results, config=None, output=output)
+
+
+def test_the_stage_writes_the_page_and_a_page_for_each_notebook(root):
+    assert write_report(root).exit_code == 0
+    assert write_report(root).exit_code == 0  # over the pages of the first
+    assert "holds" in (root / "results/mine/report.html").read_text()
+    assert (root / "results/mine" / NOTEBOOK).with_suffix(".html").exists()
+
+
+@pytest.mark.parametrize("place", [FIGURE, NOTEBOOK, "claims.csv", "config.yaml"])
+def test_what_was_edited_since_it_was_made_does_not_reach_the_page(root, place):
+    """Another run's Figure 4, and a notebook with every "fails" made "holds", did."""
+    path = root / "results/mine" / place
+    path.write_text(path.read_text().replace("a", "b", 1))
+    result = write_report(root)
+    assert result.exit_code == 1
+    assert f"{path.name}: has changed since stage by made it" in result.stderr
+    assert not (root / "results/mine/report.html").exists()
+
+
+def test_what_no_stage_has_drawn_for_the_run_is_not_shown(root):
+    for place, name in ((FIGURE, "another.svg"), (NOTEBOOK, "another.ipynb")):
+        path = root / "results/mine" / place
+        path.with_name(name).write_bytes(path.read_bytes())
+    assert write_report(root).exit_code == 0
+    assert "another" not in (root / "results/mine/report.html").read_text()
+    assert not (root / "results/mine" / NOTEBOOK).with_name("another.html").exists()
+
+
+def test_a_redrawn_figure_counts_once_it_is_listed(root):
+    path = root / "results/mine" / FIGURE
+    path.write_text(path.read_text().replace("a &amp; b", "redrawn"))
+    assert run(root, "drawn", "sparsefinder/fig04_tradeoff", config=None, results="results/mine").exit_code == 0
+    assert write_report(root).exit_code == 0
+
+
+def test_a_notebook_of_another_run_is_not_listed(root):
+    path = root / "results/mine" / NOTEBOOK
+    path.write_text(path.read_text().replace('\\"mine\\"', '\\"brown\\"'))
+    result = run(root, "drawn", "sparsefinder/fig04_tradeoff", config=None, results="results/mine")
+    assert "fig04_tradeoff.ipynb: must show the run 'mine', got 'brown'" in result.stderr
+
+
+def test_versions_and_processor_are_those_of_the_run(root, monkeypatch):
+    """They were those of the machine that writes the page."""
+    here = storage.provenance()
+    monkeypatch.setattr(storage, "provenance", lambda: here | {"hardware": "A Large GPU", "torch": "1.2.3"})
+    list_files(root / "results/mine")
+    monkeypatch.setattr(storage, "provenance", lambda: here | {"hardware": "the writer's", "torch": "9.9.9"})
+    assert write_report(root).exit_code == 0
+    page = (root / "results/mine/report.html").read_text()
+    assert "<dt>Machine</dt><dd>A Large GPU</dd>" in page
+    assert "torch: 1.2.3" in page
+    assert "9.9.9" not in page
+    assert "the writer" not in page
+
+
+def test_a_report_of_another_checkouts_run_shows_that_run(root, tmp_path):
+    """It verified that run, and showed the run of the same name in this checkout."""
+    other = tmp_path / "other"
+    shutil.copytree(root, other, ignore=shutil.ignore_patterns("other"))
+    (other / "results/mine/config.yaml").write_text("profile: mine\nchar_lm: {corpora: {a: {source: digits}}}\n")
+    list_files(other / "results/mine")
+    assert write_report(root, "other/results/mine", "other.html").exit_code == 0
+    assert "handwritten digits" in (root / "other.html").read_text()
+    assert "handwritten digits" not in report.page(root, "mine")
+
+
+def test_a_report_of_a_stored_run_is_refused(root):
+    """It showed the run below results/ with the same name."""
+    shutil.copytree(root / "results/mine", root / "reported/mine")
+    result = write_report(root, "reported/mine", "stored.html")
+    assert result.exit_code == 1
+    assert "`results` must be the folder of a run below results/, got reported/mine" in result.stderr

@@ -29,10 +29,12 @@ rule figure:
             f"-p {name} {value}"
             for name, value in NOTEBOOKS[wildcards.figure].parameters.items()
         ],
+        results=RESULTS,
     message:
         "Draw {wildcards.figure}"
     shell:
         "papermill --no-progress-bar {input.notebook} {output.notebook} -r profile {params.profile:q} {params.parameters} > {log} 2>&1"
+        " && replicate drawn {wildcards.figure} --results {params.results} >> {log} 2>&1"
 
 
 rule table:
@@ -48,10 +50,12 @@ rule table:
         **needs("table"),
     params:
         profile=PROFILE,
+        results=RESULTS,
     message:
         "Tabulate {wildcards.table}"
     shell:
         "papermill --no-progress-bar {input.notebook} {output} -r profile {params.profile:q} > {log} 2>&1"
+        " && replicate drawn {wildcards.table} --results {params.results} >> {log} 2>&1"
 
 
 # Targets for single notebooks, such as `snakemake fig04`.

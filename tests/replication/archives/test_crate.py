@@ -25,7 +25,7 @@ def run(tmp_path, monkeypatch):
 
 def entities(run):
     files = [run / "sweep.json", run / "graphs.json", run / "plain text.txt"]
-    said = json.loads(metadata(run, files, read_manifest(run)["made"]))
+    said = json.loads(metadata(run, files, read_manifest(run)))
     found = {one["@id"]: one for one in said["@graph"]}
     assert len(found) == len(said["@graph"])
     return found
