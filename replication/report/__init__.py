@@ -1,9 +1,9 @@
 """The report of a run, one offline HTML page: main verdicts and figure, claims, all figures with their findings, settings."""
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import jinja2
@@ -18,7 +18,7 @@ from replication.files.machines import joined, machines
 from replication.files.manifest import read_manifest
 from replication.files.storage import source_hash
 from replication.files.verification import listed_files
-from replication.report.checks import check_notebook, check_picture
+from replication.report.checks import check_notebook
 from replication.report.facts import commit, finished, texts
 
 #: Figure at the top of the page: the papers' central comparison.
@@ -36,13 +36,18 @@ class ReportFigure:
     name: str
     title: str
     about: str
-    svg: str
+    svg: bytes
     findings: list[object]
+
+    @property
+    def address(self) -> str:
+        """Return the picture as part of a page's ``<img>``, in which browsers run no scripts and load nothing."""
+        return f"data:image/svg+xml;base64,{b64encode(self.svg).decode()}"
 
     @property
     def narrow(self) -> bool:
         """Return whether the figure is at most a column wide (3.03 inches at 72 points)."""
-        width = re.search(r'<svg[^>]* width="([\d.]+)pt"', self.svg)
+        width = re.search(rb'<svg[^>]* width="([\d.]+)pt"', self.svg)
         return width is not None and float(width[1]) < 300
 
 
@@ -61,7 +66,7 @@ def page(root: Path, profile: str) -> str:
     FileNotFoundError
         If the run has no ledger or no configuration.
     FormatError
-        If one of the run's notebooks shows another run, or a picture contains a script.
+        If one of the run's notebooks shows another run.
     """
     results = root / "results" / profile
     for notebook in listed_files(results / "notebooks", "**/*.ipynb"):
@@ -135,9 +140,7 @@ def pictures(results: Path, claims: list) -> Iterator[ReportFigure]:
         notebook = results / "notebooks" / f"{name}.ipynb"
         if notebook in notebooks:
             title, about = introduction(notebook)
-            svg = path.read_text(encoding="utf-8")
-            check_picture(path, svg)
-            yield ReportFigure(name, title, about, inline(svg, title), [
+            yield ReportFigure(name, title, about, path.read_bytes(), [
                 claim for claim in claims if claim.notebook == name and claim.verdict != UNTESTED
             ])  # fmt: skip
 
@@ -156,14 +159,3 @@ def introduction(notebook: Path) -> tuple[str, str]:
     paragraph = text.strip().split("\n\n")[0]
     linked = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraph)
     return title.removeprefix("# "), re.sub(r"[*`]", "", linked)
-
-
-def inline(svg: str, title: str) -> str:
-    """Return an SVG file as an element of a page, with a text alternative.
-
-    Prolog, metadata and style rules are left out: style rules would apply to the page.
-    """
-    svg = re.sub(r"<(metadata|style)\b.*?</\1>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    # These attributes replace the one style rule of matplotlib.
-    attributes = f'stroke-linejoin="round" stroke-linecap="butt" role="img" aria-label="{escape(title)}"'
-    return svg.replace("<svg ", f"<svg {attributes} ", 1)

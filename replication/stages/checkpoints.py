@@ -84,7 +84,7 @@ def archive(
     from replication.archives.crate import METADATA, metadata
     from replication.files.manifest import MANIFEST, encode, excerpt
     from replication.files.verification import verify
-    from replication.report.checks import check_notebook, check_picture
+    from replication.report.checks import check_notebook
 
     if missing := [str(path) for path in file if not path.exists()]:
         raise FileNotFoundError(f"{', '.join(missing)}: no such file")
@@ -93,8 +93,6 @@ def archive(
     for path in files:
         if path.suffix == ".ipynb" and path.is_relative_to(results):
             check_notebook(path, results.name)
-        if path.suffix == ".svg":
-            check_picture(path, path.read_text(encoding="utf-8"))
     manifest = verify(results, whole=True, drawn=True)
     contents = {path.as_posix(): path for path in files} | {METADATA: metadata(results, files, manifest)}
     write(output, contents | {(results / MANIFEST).as_posix(): encode(excerpt(manifest, results, files))})

@@ -28,7 +28,8 @@ class Links(HTMLParser):
         if tag == "a":
             self.leads.append(found["href"])
         elif tag not in ("use", "text", "tspan"):  # these point to shapes within a picture
-            self.loads += [found[name] for name in ("src", "href") if name in found]
+            loads = [found[name] for name in ("src", "href") if name in found]
+            self.loads += [address for address in loads if not address.startswith("data:image/svg+xml;base64,")]
         if "id" in found:
             self.places.add(found["id"])
 
