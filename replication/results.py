@@ -151,7 +151,7 @@ def read_forms(folder: Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``form``, ``budget`` (NaN for Full), ``seed``, ``tested_with``, ``bleu`` and ``attended_<place>``.
+        ``form``, ``budget`` (NaN for Full), ``seed``, ``tested_with``, ``bleu``, ``ceiling`` and ``attended_<place>``.
 
     Raises
     ------

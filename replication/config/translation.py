@@ -119,7 +119,8 @@ class TranslatorTraining(_Training):
 class _Translator(Section):
     corpus: Corpora = Field(description="Corpora by language pair, such as `en-de`, with a model for each.")
     words: Literal["moses", "spaces"] = Field(
-        description="Tokenizer: Moses', or spaces if the text has one between any two words."
+        description="Tokenizer: Moses', or spaces if the text has one between any two words. Moses' gives way to spaces, with "
+        "a note, in a language whose words it loses."
     )
     merges: t.Count = Field(description="Merge operations of the joint byte pair encoding.")
     architecture: TranslatorArchitecture

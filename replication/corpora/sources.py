@@ -1,6 +1,6 @@
 """Corpora as a section of the configuration names them: where their text comes from, and how it is read."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate, pairwise
 
 from replication.books import LINKED, books_of
@@ -10,7 +10,6 @@ from replication.corpora.document_blocks import cut_into_blocks, join_sentences
 from replication.corpora.documents import Document
 from replication.corpora.folder import read_folder
 from replication.corpora.parallel import read_parallel
-from replication.corpora.subwords import tokenizer
 
 
 def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]]:
@@ -114,7 +113,9 @@ def read_document_blocks(
     return {split: join_sentences(blocks[split]) for split in blocks}
 
 
-def read_alignments(source: dict, splits: list[str], languages: list[str], words: str) -> dict[str, list[str]]:
+def read_alignments(
+    source: dict, splits: list[str], languages: list[str], tokenizers: Mapping[str, Callable[[str], str]]
+) -> dict[str, list[str]]:
     """Return the gold word alignments of two languages, a line such as ``0-0 1-2`` per sentence.
 
     The Greek New Testament and the Berean Bible have manual ones. A folder can have the key ``keys: strongs``: its files
@@ -125,8 +126,8 @@ def read_alignments(source: dict, splits: list[str], languages: list[str], words
     ----------
     source, splits, languages
         As in :func:`read_parallel_splits`.
-    words : str
-        Tokeniser whose tokens are linked, as in :func:`replication.corpora.subwords.tokenizer`.
+    tokenizers : mapping
+        Tokeniser of each language, as from :func:`replication.corpora.spacing.fit_tokenizer`; its tokens are linked.
 
     Returns
     -------
@@ -140,11 +141,10 @@ def read_alignments(source: dict, splits: list[str], languages: list[str], words
     """
     first, second = languages
     if source.get("source") == "folder" and "keys" in source:
-        return {split: _links_of_keys(source, split, (first, second), words) for split in splits}
+        return {split: _links_of_keys(source, split, (first, second), tokenizers) for split in splits}
     if source.get("source") == "bible" and (first, second) == LINKED:
-        return {
-            split: _links_of_verses(pairs, words) for split, pairs in _verses(source, splits, [first, second]).items()
-        }
+        verses = _verses(source, splits, [first, second])
+        return {split: _links_of_verses(pairs, tokenizers) for split, pairs in verses.items()}
     return {}
 
 
@@ -158,11 +158,12 @@ def _documents(source: dict, split: str, sentences: int) -> list[int]:
     return list(accumulate(changes, initial=0))
 
 
-def _links_of_keys(source: dict, split: str, languages: tuple[str, str], words: str) -> list[str]:
+def _links_of_keys(
+    source: dict, split: str, languages: tuple[str, str], tokenizers: Mapping[str, Callable[[str], str]]
+) -> list[str]:
     name, path = source.get("names", {}).get(split, split), source["path"]
     endings = [f"{source['keys']}.{language}" for language in languages]
     texts = read_parallel(path, name, [*languages, *endings])
-    tokenizers = [tokenizer(words, language) for language in languages]
     alignments = []
     for number, row in enumerate(zip(*texts.values(), strict=True), start=1):
         lines, keys = row[:2], [line.split() for line in row[2:]]
@@ -170,7 +171,7 @@ def _links_of_keys(source: dict, split: str, languages: tuple[str, str], words: 
             if len(line_keys) != len(line.split()):
                 counts = f"{len(line_keys)} keys for {len(line.split())} words"
                 raise ValueError(f"{path}, {name}.{ending}, line {number}: must have a key per word, got {counts}")
-        tokens = [tokenize(line).split() for tokenize, line in zip(tokenizers, lines, strict=True)]
+        tokens = [tokenizers[language](line).split() for language, line in zip(languages, lines, strict=True)]
         alignments.append(to_pharaoh(link_tokens(linked_by_keys(*keys), lines, tokens)))
     return alignments
 
@@ -184,11 +185,10 @@ def _verse_lines(pairs: list[tuple[Verse, Verse]], versions: list[str]) -> dict[
     return {version: [pair[side].line for pair in pairs] for side, version in enumerate(versions)}
 
 
-def _links_of_verses(pairs: list[tuple[Verse, Verse]], words: str) -> list[str]:
-    tokenizers = [tokenizer(words, version) for version in LINKED]
+def _links_of_verses(pairs: list[tuple[Verse, Verse]], tokenizers: Mapping[str, Callable[[str], str]]) -> list[str]:
     alignments = []
     for pair in pairs:
         lines = [verse.line for verse in pair]
-        tokens = [tokenize(line).split() for tokenize, line in zip(tokenizers, lines, strict=True)]
+        tokens = [tokenizers[version](line).split() for version, line in zip(LINKED, lines, strict=True)]
         alignments.append(to_pharaoh(link_tokens(linked_words(*pair), lines, tokens)))
     return alignments

@@ -1,7 +1,6 @@
 """Words and subwords of parallel text: Moses' tokeniser, and byte pair encoding (Sennrich et al. 2016)."""
 
 import io
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -14,10 +13,6 @@ from replication.files.storage import replacing
 CONTINUED = "@@ "
 #: Words of fairseq's dictionary that are not text.
 RESERVED = ("<s>", "<pad>", "</s>", "<unk>")
-#: Typographic apostrophes that Moses separates and its detokeniser does not rejoin. French and Italian elide before any word,
-#: other languages only contract some.
-APOSTROPHE = dict.fromkeys(("fr", "it"), re.compile(r"(?<=\w) ’ (?=\w)"))
-CONTRACTED = re.compile(r"(?<=\w) ’ (?=(?:s|t|d|m|re|ve|ll)\b)")
 
 
 def learn_codes(lines: Iterable[str], merges: int, path: Path) -> None:
@@ -86,13 +81,3 @@ def tokenizer(words: str, language: str) -> Callable[[str], str]:
     # It makes a set of these two thousand letters for each word with a full stop. From a set, that takes a quarter of the time.
     moses.IsLower = frozenset(moses.IsLower)
     return lambda line: moses.tokenize(line, return_str=True, escape=False)
-
-
-def detokenizer(words: str, language: str) -> Callable[[str], str]:
-    """Return the approximate inverse of :func:`tokenizer`."""
-    if words == "spaces":
-        return lambda line: line
-    from sacremoses import MosesDetokenizer
-
-    moses, apostrophe = MosesDetokenizer(language), APOSTROPHE.get(language, CONTRACTED)
-    return lambda line: apostrophe.sub("’", moses.detokenize(line.split(), unescape=False))

@@ -138,7 +138,7 @@ def normalizer_speed(config: ConfigFile) -> None:
     given = section.given()
     settings = {key: given[key] for key in ("repeats", "beam", "batch")}
     expected = references.read_text(encoding="utf-8").splitlines()
-    table, sentences, details = measure(files.data, expected, section.words, **settings, models=files.models)
+    table, sentences, details = measure(files.data, expected, **settings, models=files.models)
     write_table(files.sentences, sentences)
     write_table(files.table, table)
     write_json(files.details, settings | {"entmax": version("entmax")} | details | provenance())

@@ -49,7 +49,7 @@ def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
     from replication.config import load
     from replication.files.storage import replacing, write_table
     from replication.places import translator
-    from replication.translation.evaluation import score, to_text
+    from replication.translation.evaluation import ceiling, score, to_text
     from replication.translation.model import BATCH_TOKENS, load_translator
 
     section, files, (_, target) = translator(load(config), task)
@@ -58,11 +58,12 @@ def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
     loaded = load_translator(files.model, files.data)
     expected = references.read_text(encoding="utf-8").splitlines()
     pieces = loaded.translate("test", len(expected), beam, BATCH_TOKENS)
-    text = to_text(pieces, section.words, loaded.task.cfg.target_lang)
+    text = to_text(loaded, pieces)
     value, signature = score(text, expected, target)
     with replacing(files.hypotheses) as temporary:
         temporary.write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
     row = {"split": "test", "sentences": len(text), "beam": beam, "bleu": value, "signature": signature}
+    row["ceiling"] = ceiling(loaded, "test", expected)
     write_table(files.bleu, pd.DataFrame([row]))
 
 
@@ -152,7 +153,7 @@ def measure_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> 
     expected = references.read_text(encoding="utf-8").splitlines()[: section.given().get("tested")]
     links = alignment.read_text(encoding="utf-8").splitlines()[: len(expected)] if aligned else None
     pairs = [from_pharaoh(line) for line in links] if aligned else None
-    decoding = ("test", expected, section.words, section.beam, BATCH_TOKENS)
+    decoding = ("test", expected, section.beam, BATCH_TOKENS)
     for it in chosen:
         folder, columns = files.cell(it.name), it.columns
         translator = load_translator(folder / "model.safetensors", files.data)

@@ -58,7 +58,6 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
         loaded,
         "test",
         references.read_text(encoding="utf-8").splitlines()[:sentences],
-        section.words,
         Replacements(students, members, windows, section.global_tokens),
         section.decoding.beam,
         # A batch holds its sentences once for every graph of a member of the grid.

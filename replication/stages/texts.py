@@ -49,6 +49,7 @@ def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
     from replication.config import load
     from replication.corpora.parallel import write_parallel
     from replication.corpora.sources import read_alignments, read_document_blocks, read_parallel_splits
+    from replication.corpora.spacing import fit_tokenizer
     from replication.files.storage import replacing
     from replication.places import parallel_place
 
@@ -62,7 +63,9 @@ def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
         write_parallel(text.files.folder / "corpus", split, lines)
     if text.aligned:
         # A folder can have keys of some splits only.
-        alignments = read_alignments(source, list(text.aligned), languages, text.section.words)
+        train = lines_of["train"]
+        tokenizers = {lang: fit_tokenizer(text.section.words, lang, train[lang])[0] for lang in languages}
+        alignments = read_alignments(source, list(text.aligned), languages, tokenizers)
         for split in alignments:
             # Not written as text, because a line without links is empty.
             with replacing(text.files.alignment(split)) as temporary:

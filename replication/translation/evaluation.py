@@ -11,7 +11,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from replication.bleu import COUNTS
-from replication.corpora.subwords import detokenizer, join_pieces
+from replication.corpora.spacing import join_tokens
+from replication.corpora.subwords import join_pieces
 from replication.graphs import replaced
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
@@ -56,10 +57,19 @@ def sentence_counts(hypotheses: list[str], references: list[str], language: str)
     return pd.DataFrame(rows, columns=["sentence", *COUNTS])
 
 
-def to_text(pieces: list[str], words: str, language: str) -> list[str]:
+def to_text(translator: Translator, pieces: list[str]) -> list[str]:
     """Join the pieces of each hypothesis and undo the tokenisation."""
-    detokenize = detokenizer(words, language)
-    return [detokenize(join_pieces(line)) for line in pieces]
+    return [join_tokens(join_pieces(line), translator.spacing) for line in pieces]
+
+
+def ceiling(translator: Translator, split: str, references: list[str]) -> float:
+    """Return the BLEU of a perfect translation: of the first references of a split, read from their ids as hypotheses are.
+
+    It is below 100 where the vocabulary lacks a character of the references, or their spaces cannot be known from their tokens.
+    """
+    dataset = translator.dataset(split)
+    pieces = [translator.dictionary.string(dataset[index]["target"]) for index in range(len(references))]
+    return score(to_text(translator, pieces), references, translator.task.cfg.target_lang)[0]
 
 
 @torch.no_grad()
@@ -157,7 +167,6 @@ def evaluate_replaced(
     translator: Translator,
     split: str,
     references: list[str],
-    words: str,
     replacements: Replacements,
     beam: int,
     batch_tokens: int,
@@ -172,8 +181,6 @@ def evaluate_replaced(
         Split of the data.
     references : list of str
         Target text of the first sentences of the split, which are translated.
-    words : str
-        ``"moses"`` or ``"spaces"``, as in :func:`replication.translation.data.binarize`.
     replacements : Replacements
         Graphs of the decoder's self-attention.
     beam : int
@@ -193,7 +200,7 @@ def evaluate_replaced(
 
     def score_along(graphs: Sequence[Graph]) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
         for pieces in translator.translate_along(graphs, split, len(references), beam, batch_tokens):
-            text = to_text(pieces, words, language)
+            text = to_text(translator, pieces)
             bleu, signature = score(text, references, language)
             yield {"bleu": bleu, "signature": signature}, sentence_counts(text, references, language)
 

@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from replication.translation.evaluation import score, sentence_counts, to_text
+from replication.translation.evaluation import ceiling, score, sentence_counts, to_text
 from replication.translation.model import Translator
 from sparselib.control import LayerCall
 from sparselib.forms import form
@@ -45,7 +45,7 @@ def attending_fully(translator: Translator) -> Iterator[None]:
 
 
 def measure(
-    translator: Translator, split: str, references: list[str], words: str, beam: int, batch_tokens: int
+    translator: Translator, split: str, references: list[str], beam: int, batch_tokens: int
 ) -> tuple[dict[str, object], pd.DataFrame]:
     """Measure the BLEU of beam search over a split, and the attended positions per query.
 
@@ -57,8 +57,6 @@ def measure(
         Split of the data.
     references : list of str
         Target text of the first sentences of the split, which are translated.
-    words : str
-        ``"moses"`` or ``"spaces"``, as in :func:`replication.translation.data.binarize`.
     beam : int
         Beam size.
     batch_tokens : int
@@ -67,16 +65,17 @@ def measure(
     Returns
     -------
     row : dict
-        ``sentences, beam, bleu, signature``, and ``attended_<place>`` as from :func:`attended`.
+        ``sentences, beam, bleu, ceiling, signature``, and ``attended_<place>`` as from :func:`attended`.
     counts : DataFrame
         BLEU's counts per sentence.
     """
     pieces = translator.translate(split, len(references), beam, batch_tokens)
     language = translator.task.cfg.target_lang
-    text = to_text(pieces, words, language)
+    text = to_text(translator, pieces)
     bleu, signature = score(text, references, language)
     counts = attended(translator, split, len(references), batch_tokens)
     row = {"sentences": len(references), "beam": beam, "bleu": bleu, "signature": signature}
+    row["ceiling"] = ceiling(translator, split, references)
     row |= {f"attended_{place}": count for place, count in counts.items()}
     return row, sentence_counts(text, references, language)
 

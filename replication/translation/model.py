@@ -12,6 +12,8 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 
+from replication.corpora.spacing import Spacing
+from replication.translation.data import read_spacing
 from replication.translation.fairseq.transformer import SparseTransformer
 from replication.translation.saving import check_vocabulary, configuration, read_settings, read_state
 from replication.translation.search import GraphOfEachCopy, Searched
@@ -32,6 +34,8 @@ class Translator:
     task: TranslationTask
     configuration: DictConfig
     device: torch.device
+    #: Spaces between tokens of the target language, see :mod:`replication.corpora.spacing`.
+    spacing: Spacing | None
 
     @property
     def decoder(self) -> AttentionControl:
@@ -152,4 +156,4 @@ def load_translator(model: Path, data: Path) -> Translator:
     network = task.build_model(settings.model)
     network.load_state_dict(read_state(model))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return Translator(network.eval().to(device), task, settings, device)
+    return Translator(network.eval().to(device), task, settings, device, read_spacing(data)[header["target"]])

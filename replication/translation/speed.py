@@ -11,7 +11,7 @@ from fairseq.trainer import Trainer
 
 from replication.timing.clock import median_seconds, repeated_seconds
 from replication.translation.contenders import CONTENDERS, SOFTMAX, TOP_K, Contender
-from replication.translation.evaluation import score, sentence_counts, to_text
+from replication.translation.evaluation import ceiling, score, sentence_counts, to_text
 from replication.translation.fairseq.normalizers import LearnedEntmax
 from replication.translation.model import Translator, load_translator
 from replication.translation.normalizers import attended, normalizer_runs
@@ -22,7 +22,7 @@ SPEEDS = ("train", "decode", "normalizer")
 
 
 def measure(
-    data: Path, references: list[str], words: str, *, repeats: int, beam: int, batch: int, models: Path
+    data: Path, references: list[str], *, repeats: int, beam: int, batch: int, models: Path
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
     """Time training, decoding and the normaliser alone, for a model trained with each contender.
 
@@ -41,8 +41,6 @@ def measure(
         Folder of :func:`replication.translation.data.binarize`, with a test split.
     references : list of str
         Target text of the test split.
-    words : str
-        ``"moses"`` or ``"spaces"``, as in ``binarize``.
     repeats : int
         Timed runs per contender.
     beam : int
@@ -57,8 +55,8 @@ def measure(
     table : DataFrame
         A row per contender. ``contender, implementation, updates`` identify the model. ``train_tokens_per_second`` and
         ``decode_tokens_per_second`` are medians of ``train_repeats`` and ``decode_repeats``. ``attended`` is the mean number of
-        keys with nonzero weight. Further columns are ``normalizer_seconds, bleu, decoded_tokens``, and the speeds relative to
-        softmax, ``train_relative, decode_relative, normalizer_relative``.
+        keys with nonzero weight. Further columns are ``normalizer_seconds, bleu, ceiling, decoded_tokens``, and the speeds relative
+        to softmax, ``train_relative, decode_relative, normalizer_relative``.
     sentences : DataFrame
         A row per contender and test sentence, with :func:`~replication.translation.evaluation.sentence_counts`.
     details : dict
@@ -98,10 +96,10 @@ def measure(
     # Training updates change the models, so they run last.
     runs, trained_tokens = update_runs(translators)
     update_seconds = repeated_seconds(runs, repeats, device)
-    rows, sentences = [], []
+    rows, sentences, perfect = [], [], ceiling(translators[SOFTMAX], "test", references)
     for contender, pieces in hypotheses.items():
         tokens = sum(len(line.split()) + 1 for line in pieces)
-        text = to_text(pieces, words, task.target_lang)
+        text = to_text(translators[contender], pieces)
         bleu, signature = score(text, references, task.target_lang)
         columns = {"contender": contender.name, "implementation": contender.implementation}
         sentences.append(sentence_counts(text, references, task.target_lang).assign(**columns))
@@ -115,6 +113,7 @@ def measure(
                 "decode_repeats": " ".join(f"{tokens / value:.6g}" for value in seconds[contender]),
                 "normalizer_seconds": normalizer_seconds[contender],
                 "bleu": bleu,
+                "ceiling": perfect,
                 "attended": attended_keys[contender],
                 "decoded_tokens": tokens,
             }

@@ -120,7 +120,7 @@ for place, text in PARALLEL_PLACES.items():
             params:
                 code=function_hash("measure-forms"),
                 config=CONFIGURATION,
-                settings=picked(section, "words", "beam", "tested"),
+                settings=picked(section, "beam", "tested"),
                 columns=[cell.columns for cell in cells],
                 place=place,
                 cells=[f"--cell {cell.name}" for cell in cells],

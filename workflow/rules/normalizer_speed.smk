@@ -93,7 +93,7 @@ rule normalizer_speed:
     params:
         code=function_hash("normalizer-speed"),
         config=CONFIGURATION,
-        settings=picked(SPEED, "words", "repeats", "beam", "batch"),
+        settings=picked(SPEED, "repeats", "beam", "batch"),
     message:
         "Time a translator with each normaliser"
     shell:

@@ -192,7 +192,7 @@ rule decode:
     params:
         code=function_hash("decode"),
         config=CONFIGURATION,
-        settings=picked(MT, "replaced", "global_tokens", "words", "decoding"),
+        settings=picked(MT, "replaced", "global_tokens", "decoding"),
     message:
         "Translate from {wildcards.source} to {wildcards.target} under predicted graphs"
     shell:
@@ -215,7 +215,6 @@ rule bleu:
     params:
         code=function_hash("bleu"),
         config=CONFIGURATION,
-        settings=picked(MT, "words"),
         beam=MT.decoding.beam,
     message:
         "Measure the BLEU of the translator from {wildcards.source} to {wildcards.target}"

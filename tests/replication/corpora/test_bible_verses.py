@@ -11,6 +11,7 @@ from replication.config import ConfigurationError, load
 from replication.corpora import bible_tables, bible_verses, sources
 from replication.corpora.bible import read_chapters
 from replication.corpora.bible_verses import linked_words, read_verse_pairs, read_verses
+from replication.corpora.subwords import tokenizer
 from replication.files import packages
 from replication.files.paths import ROOT
 
@@ -62,12 +63,16 @@ def test_only_common_verses_are_paired_and_links_join_words_of_the_lines(package
     assert linked_words(*pair) == [(0, 0), (1, 1), (1, 2)]
 
 
+def _tokenizers(words):
+    return {language: tokenizer(words, language) for language in ("grc", "kjv", "en")}
+
+
 def test_links_are_written_between_tokens(package):
     source = {"source": "bible", "valid": ["Matthew"]}
-    assert sources.read_alignments(source, ["valid"], list(LINKED), "spaces") == {"valid": ["0-0 1-1 1-2"]}
+    assert sources.read_alignments(source, ["valid"], list(LINKED), _tokenizers("spaces")) == {"valid": ["0-0 1-1 1-2"]}
     # Moses separates the comma, which links nothing.
-    assert sources.read_alignments(source, ["valid"], list(LINKED), "moses") == {"valid": ["0-0 1-1 1-3"]}
-    assert sources.read_alignments(source, ["valid"], ["kjv", "en"], "moses") == {}
+    assert sources.read_alignments(source, ["valid"], list(LINKED), _tokenizers("moses")) == {"valid": ["0-0 1-1 1-3"]}
+    assert sources.read_alignments(source, ["valid"], ["kjv", "en"], _tokenizers("moses")) == {}
 
 
 def test_a_module_is_read_without_running_it(package):

@@ -58,10 +58,11 @@ LINKED = {
 
 @pytest.mark.parametrize("words", LINKED)
 def test_a_folder_with_keys_is_aligned_in_the_words_of_its_tokeniser(verses, words):
-    lines = read_alignments(verses, ["test"], ["fr", "en"], words)["test"]
+    tokenizers = {language: tokenizer(words, language) for language in ("fr", "en")}
+    lines = read_alignments(verses, ["test"], ["fr", "en"], tokenizers)["test"]
     found = []
     for line, french, english in zip(lines, FRENCH, ENGLISH, strict=True):
-        source, target = tokenizer(words, "fr")(french).split(), tokenizer(words, "en")(english).split()
+        source, target = tokenizers["fr"](french).split(), tokenizers["en"](english).split()
         found.append(", ".join(f"{source[i]} {target[j].strip(chr(39))}" for i, j in from_pharaoh(line)))
     assert found == LINKED[words]
 
@@ -95,7 +96,7 @@ def test_a_line_with_other_numbers_of_keys_and_words_is_named(verses, tmp_path):
     with pytest.raises(
         ValueError, match=r"test\.strongs\.en, line 2: must have a key per word, got 2 keys for 5 words"
     ):
-        read_alignments(verses, ["test"], ["fr", "en"], "spaces")
+        read_alignments(verses, ["test"], ["fr", "en"], {language: str for language in ("fr", "en")})
 
 
 def test_verses_of_a_chapter_are_a_document(verses):

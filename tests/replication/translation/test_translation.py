@@ -17,6 +17,7 @@ from replication.graphs.replaced import ModelStudents, Replacements
 from replication.graphs.shards import open_graphs
 from replication.translation.data import binarize
 from replication.translation.evaluation import (
+    ceiling,
     evaluate_replaced,
     extract_decoder_graphs,
     score,
@@ -56,9 +57,25 @@ def references(data, split="test"):
 
 def test_it_learns_to_translate(data, translator):
     pieces = translator.translate("test", 20, 5, 1000)
-    bleu, signature = score(to_text(pieces, "spaces", "de"), references(data), "de")
+    bleu, signature = score(to_text(translator, pieces), references(data), "de")
     assert bleu > 50
     assert "tok:13a" in signature
+
+
+@pytest.mark.parametrize("word", ["שָׁל֖וֹם", "می‌خواهم", "▁the"])
+def test_a_perfect_translation_has_100_bleu(tmp_path, word):
+    lines = [f"{word} {number} {word}, {number}" for number in range(40)]
+    for split in ("train", "valid", "test"):
+        write_parallel(tmp_path / "corpus", split, {"en": lines, "he": lines})
+    arguments = (tmp_path / "corpus", "en", "he", ["train", "valid", "test"], "moses", 40)
+    binarize(*arguments, tmp_path / "data", None)
+    binarize(*arguments, tmp_path / "later", tmp_path / "data")
+    for data in (tmp_path / "data", tmp_path / "later"):
+        train(data, "en", "he", ARCHITECTURE, TRAINING | {"max_update": 1}, 0, data / "model")
+        translator = load_translator(data / "model" / "model.safetensors", data)
+        assert ceiling(translator, "test", lines) == pytest.approx(100)
+        # A reference that the ids do not have: nothing is compared with itself.
+        assert ceiling(translator, "test", [f"lost {line}" for line in lines]) < 90
 
 
 def test_a_model_trained_with_a_form_keeps_it_when_loaded(data):
@@ -221,7 +238,7 @@ def test_no_sentence_is_long_enough(translator, tmp_path):
 
 def test_the_gold_graph_gives_the_models_own_bleu(data, translator):
     nothing = Replacements({0: ModelStudents([], [])}, [], [0], "first")
-    table, counts = evaluate_replaced(translator, "test", references(data), "spaces", nothing, 3, 500)
+    table, counts = evaluate_replaced(translator, "test", references(data), nothing, 3, 500)
     for method, of_method in counts.groupby("method"):
         bleu = table.loc[table["method"] == method, "bleu"].item()
         assert corpus_bleu(of_method[COUNTS].to_numpy(float).sum(0)) == pytest.approx(bleu, abs=1e-9)

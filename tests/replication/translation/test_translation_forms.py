@@ -96,7 +96,7 @@ def test_only_the_first_pairs_are_read(translator):
 
 def test_measuring_names_what_it_counted(data, translator):
     references = (data / "corpus" / "test.xx").read_text().splitlines()
-    measured, counts = measure(translator, "test", references, "spaces", 2, 100)
+    measured, counts = measure(translator, "test", references, 2, 100)
     assert corpus_bleu(counts[COUNTS].to_numpy(float).sum(0)) == pytest.approx(measured["bleu"])
     assert measured["sentences"] == PAIRS
     assert 0 <= measured["bleu"] <= 100

@@ -63,7 +63,7 @@ def models(at, data):
 
 def measured(data, models, **changes):
     references = (data / "corpus/test.de").read_text().splitlines()
-    return measure(data / "data", references, "spaces", **SETTINGS | changes, models=models)
+    return measure(data / "data", references, **SETTINGS | changes, models=models)
 
 
 @pytest.fixture(scope="module")
