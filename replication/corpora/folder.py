@@ -1,5 +1,6 @@
 """Documents from a folder of text files: plain text or CoNLL-U, gzipped or not."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -9,13 +10,17 @@ from replication.files.texts import ENDINGS, renaming, text_files
 
 #: Universal tags of a word that can be an underscore itself, which is how CoNLL-U writes a missing value.
 UNDERSCORES = ("PUNCT", "SYM", "X")
+#: Column 1 of words, and of the rows that are no words: multiword ranges (1-2) and empty nodes (1.1).
+WORD, NO_WORD = re.compile("[0-9]+"), re.compile("[0-9]+[-.][0-9]+")
+NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
 
 
 def read_folder(folder: str | Path, split: str, auxiliaries: Sequence[str] = ()) -> Iterator[Document]:
     """Yield the documents of all files whose name begins with ``split``, in the order of their names.
 
     In plain text, a line is a sentence, whitespace separates words, and a file is a document. CoNLL-U gives words and
-    universal part-of-speech tags (column 4), and ``# newdoc`` starts a document. A word whose tag is ``_`` has none.
+    universal part-of-speech tags (column 4), and ``# newdoc`` starts a document. A word whose tag is ``_`` has none. Only
+    multiword ranges (1-2) and empty nodes (1.1) are left out.
 
     Parameters
     ----------
@@ -33,7 +38,7 @@ def read_folder(folder: str | Path, split: str, auxiliaries: Sequence[str] = ())
         If there is no such folder, or no such file in it.
     ValueError
         If two files have the same text or only some are annotated, a file has no sentence, is damaged or not UTF-8, a line of
-        CoNLL-U has not ten columns or no word, or ``auxiliaries`` are given and none occurs in a file.
+        CoNLL-U has not ten columns, no number or no word, or ``auxiliaries`` are given and none occurs in a file.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -72,7 +77,7 @@ def _parse_conllu(path: Path, lines: Iterable[str], auxiliaries: tuple[str, ...]
             words.clear(), tags.clear()
 
     for number, line in enumerate(lines, start=1):
-        if line.startswith("# newdoc"):
+        if NEW_DOCUMENT.match(line):
             end_sentence()
             if sentences:
                 yield Document(sentences)
@@ -83,17 +88,22 @@ def _parse_conllu(path: Path, lines: Iterable[str], auxiliaries: tuple[str, ...]
             columns = line.split("\t")
             if len(columns) != 10:
                 raise ValueError(f"{path}, line {number}: CoNLL-U must have 10 columns, got {len(columns)}")
-            # Multiword ranges (1-2) and empty nodes (1.1) are not words.
-            if columns[0].isdigit():
-                if columns[1].strip() in ("", "_") and columns[3] not in UNDERSCORES:
+            row, form, tag, own_tag = (columns[column].strip() for column in (0, 1, 3, 4))
+            if WORD.fullmatch(row):
+                if form in ("", "_") and tag not in UNDERSCORES:
                     raise ValueError(
                         f"{path}, line {number}: must have a word in column 2, got {columns[1]!r}; treebanks released without "
                         "their words must be merged with the text first"
                     )
-                words.append(columns[1])
-                is_auxiliary = columns[4].startswith(auxiliaries)
+                words.append(form or "_")
+                is_auxiliary = own_tag.startswith(auxiliaries)
                 has_auxiliary |= is_auxiliary
-                tags.append("AUX" if is_auxiliary else columns[3].strip().replace("_", ""))
+                tags.append("AUX" if is_auxiliary else "" if tag == "_" else tag)
+            elif not NO_WORD.fullmatch(row):
+                raise ValueError(
+                    f"{path}, line {number}: column 1 must be a word's number, a range such as 1-2 or an empty node such as "
+                    f"1.1, got {columns[0]!r}"
+                )
     end_sentence()
     if sentences:
         yield Document(sentences)

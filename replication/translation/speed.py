@@ -55,8 +55,8 @@ def measure(
     table : DataFrame
         A row per contender. ``contender, implementation, updates`` identify the model. ``train_tokens_per_second`` and
         ``decode_tokens_per_second`` are medians of ``train_repeats`` and ``decode_repeats``. ``attended`` is the mean number of
-        keys with nonzero weight. Further columns are ``normalizer_seconds, bleu, ceiling, decoded_tokens``, and the speeds relative
-        to softmax, ``train_relative, decode_relative, normalizer_relative``.
+        keys with nonzero weight. Further columns are ``normalizer_seconds, bleu, ceiling,
+        decoded_tokens``, and the speeds relative to softmax, ``train_relative, decode_relative, normalizer_relative``.
     sentences : DataFrame
         A row per contender and test sentence, with :func:`~replication.translation.evaluation.sentence_counts`.
     details : dict

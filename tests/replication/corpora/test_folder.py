@@ -1,6 +1,7 @@
 """Folders of text files: what is read from plain text and CoNLL-U, gzipped or not, and what is refused by name."""
 
 import gzip
+import re
 import unicodedata
 
 import pytest
@@ -68,6 +69,26 @@ def test_multiword_ranges_and_empty_nodes_are_no_words(tmp_path):
     write(tmp_path / "train.conllu", text)
     (document,) = read_folder(tmp_path, "train")
     assert document.sentences == [Sentence(["vamos", "nos", "!"], ["VERB", "PRON", "PUNCT"])]
+
+
+@pytest.mark.parametrize("row", ["2 ", " 2", "2\u00a0"])
+def test_spaces_around_a_number_lose_no_word(tmp_path, row):
+    text = conllu("1 a DET", "2 dog NOUN", "3 barks VERB", "").replace("\n2\t", f"\n{row}\t")
+    write(tmp_path / "train.conllu", text.replace("NOUN\t", " NOUN \t"))
+    (document,) = read_folder(tmp_path, "train")
+    assert document.sentences == [Sentence(["a", "dog", "barks"], ["DET", "NOUN", "VERB"])]
+
+
+@pytest.mark.parametrize(
+    "row", ["x", "", "2a", "-", "1–2", "2)", "２", "²", "2,", "1.", "+2", "2.0.1", "1-", "2 3", "0x2"]
+)
+def test_a_row_that_is_no_word_range_or_node_is_refused(tmp_path, row):
+    text = conllu("1 a DET", "2 dog NOUN", "").replace("\n2\t", f"\n{row}\t")
+    write(tmp_path / "train.conllu", text)
+    with pytest.raises(
+        ValueError, match=rf"train\.conllu, line 2: column 1 must be a word's number, .* got {re.escape(repr(row))}"
+    ):
+        list(read_folder(tmp_path, "train"))
 
 
 def test_newdoc_starts_a_document(tmp_path):
