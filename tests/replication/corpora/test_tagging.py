@@ -6,6 +6,7 @@ import spacy
 from replication.corpora import tagging
 from replication.corpora.documents import Document, Sentence
 from replication.corpora.tagging import load_tagger, tag_documents, with_tags
+from replication.files.notes import note
 from replication.files.packages import taggers
 
 MODELS = taggers("en")
@@ -35,11 +36,32 @@ def installed(monkeypatch):
     return install
 
 
-def test_words_and_chains_stay_and_old_tags_go(installed):
+def test_words_and_chains_stay(installed):
     installed(MODELS[0])
     chains = [-1, 0, -1, -1, 1, -1]
-    (document,) = tag_documents([Document([Sentence(WORDS, ["X"] * 6, chains)])], load_tagger())
+    (document,) = tag_documents([Document([Sentence(WORDS, chains=chains)])], load_tagger())
     assert document == Document([Sentence(WORDS, TAGS, chains)])
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_gold_tags_stay_wherever_they_are_and_only_they_are_called_gold(installed, place, capsys):
+    note.cache_clear()
+    installed(MODELS[0])
+    gold = Document([Sentence(WORDS, ["X"] * 6), Sentence(WORDS)])
+    mixed = [*UNTAGGED, UNTAGGED[0]]
+    mixed.insert(place, gold)
+    documents, source = with_tags(iter(mixed))
+    expected = [*GOLD, GOLD[0]]
+    expected.insert(place, Document([gold.sentences[0], Sentence(WORDS, TAGS)]))
+    assert list(documents) == expected
+    assert source == f"{MODELS[0]} 3.8.0, and gold in 1 of 7 sentences"
+    assert "6 of 7 sentences have no parts of speech" in capsys.readouterr().err
+
+
+def test_without_a_model_a_text_with_some_tags_is_refused(installed):
+    installed()
+    with pytest.raises(FileNotFoundError, match="must have a tagger of language 'en'"):
+        with_tags([*GOLD, UNTAGGED[0]])
 
 
 def test_documents_without_sentences_stay_so(installed):
@@ -83,8 +105,7 @@ def test_the_language_decides_the_tagger_and_the_log_says_so(installed, capsys):
     _, source = with_tags(iter(UNTAGGED), "de")
     assert source == "de_core_news_sm 3.8.0"
     assert (
-        "note: the text has no parts of speech, and was tagged as language 'de' by de_core_news_sm"
-        in capsys.readouterr().err
+        "note: the text has no parts of speech; tagged as language 'de' by de_core_news_sm" in capsys.readouterr().err
     )
 
 

@@ -123,6 +123,15 @@ def test_repeated_nouns_stand_in_for_chains(tokenizer):
     assert len({-1} | cats | later_cats) == 3
 
 
+@pytest.mark.parametrize("gold_first", [True, False])
+def test_one_document_with_gold_chains_does_not_make_all_chains_gold(tokenizer, gold_first):
+    gold, nouns = DOCUMENTS[0], Document([Sentence(["cats", "cats"], ["NOUN", "NOUN"])])
+    _, header = encode_whole(tokenizer, [gold, nouns] if gold_first else [nouns, gold])
+    assert header["chain_source"] == "gold, repeated nouns"
+    _, header = encode_whole(tokenizer, [gold, Document([Sentence(["so"])])])
+    assert header["chain_source"] == "gold"
+
+
 def test_without_annotation_there_are_no_tags_and_no_chains(tokenizer):
     tensors, header = encode_whole(tokenizer, [Document([Sentence(["plain", "plain"])])])
     assert (tensors["tags"] == -1).all()
