@@ -42,7 +42,8 @@ def read_corpus(source: dict) -> dict[str, Split]:
     FileNotFoundError
         If the path, or a file of a folder, does not exist.
     ValueError
-        If the source is unknown or lacks a key, a file is damaged or in the folder twice, or a split is empty.
+        If the source is unknown or lacks a key, a file is damaged or in the folder twice, a split is empty, or the training
+        split contains all of another.
     """
     match source:
         case {"source": "bible", "valid": _, "test": _}:
@@ -64,6 +65,13 @@ def read_corpus(source: dict) -> dict[str, Split]:
     for name, split in splits.items():
         if not split.text:
             raise ValueError(f"{source.get('path', 'corpus')}: the {name} split ({split.origin}) has no characters")
+    training = splits["train"].text
+    for name in ("valid", "test"):
+        if source["source"] == "text" and splits[name].text.strip() in training:
+            raise ValueError(
+                f"{source['path']}: the {name} split ({splits[name].origin}) must be other text than the training split "
+                f"({splits['train'].origin}), which contains all of it"
+            )
     return splits
 
 

@@ -1,7 +1,10 @@
 """Corpora of text: from packages, folders or the Hugging Face hub."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import combinations
+from math import inf
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -11,6 +14,7 @@ from replication.books import package_of
 from replication.config.bible import BibleCharacters, BiblePairs, BibleText, installed
 from replication.config.folders import lacking_aligned, lacking_symbols, lacking_texts, of_folder, untagged
 from replication.files.packages import package_file
+from replication.files.texts import ALIASES
 from replication.schema import MISSING, Problem, Section, checked
 from replication.schema import types as t
 
@@ -141,6 +145,22 @@ def text_corpus(*splits: str, tagged: str = "") -> type[TextCorpus]:
     return Annotated[TextCorpus, checked(files, files=True)]
 
 
+def _same_rows(names: SplitNames | None, splits: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each split that has rows of an earlier one, and the problem."""
+    rows = {split: _rows((names and getattr(names, split)) or split) for split in splits}
+    for first, second in combinations(splits, 2):
+        (one, start, end), (other, other_start, other_end) = rows[first], rows[second]
+        if one == other and start < other_end and other_start < end:
+            yield second, f"must be other text than {first}, got {getattr(names, second) or second}"
+
+
+def _rows(name: str) -> tuple[str, int, float]:
+    """Return the split, the first row and the end of a name such as ``train[10:]``."""
+    split, start, end = re.fullmatch(r"(.*?)(?:\[(\d*):(\d*)\])?", name, re.DOTALL).groups()
+    canonical = next((key for key, aliases in ALIASES.items() if split in (*aliases, "validation")), split)
+    return canonical, int(start or 0), int(end) if end else inf
+
+
 def parallel_corpora(*splits: str) -> type[dict[str, ParallelCorpus]]:
     """Return the type of corpora by language pair with these splits."""
 
@@ -153,6 +173,9 @@ def parallel_corpora(*splits: str) -> type[dict[str, ParallelCorpus]]:
                     yield (pair, "test"), MISSING
                 for path, what in corpus.problems_of(pair):
                     yield (pair, *path), what
+            else:
+                for split, what in _same_rows(corpus.names, splits):
+                    yield (pair, "names", split), what
 
     def files(pairs: dict[str, ParallelCorpus]) -> Iterator[Problem]:
         for pair, corpus in pairs.items():

@@ -12,6 +12,11 @@ from replication.corpora.folder import read_folder
 from replication.corpora.parallel import read_parallel
 
 
+def name_of(source: dict) -> str:
+    """Return the folder, the data set or else the kind of a source, for messages."""
+    return str(source.get("path") or source.get("name") or source["source"])
+
+
 def read_splits(source: dict, splits: list[str]) -> dict[str, Iterable[Document]]:
     """Return the documents of each split.
 
@@ -94,6 +99,11 @@ def read_block_sentences(
     A block has consecutive sentences of one document. Chapters are the Bible's documents. A folder
     with the key ``documents: verses`` marks its own: its files ``<split>.verses`` give each sentence's place, such as
     "Genesis 13:1", and the words before the last colon name the document. Any other split is a single document.
+
+    Raises
+    ------
+    ValueError
+        If a line of ``<split>.verses`` names no document.
     """
     if source.get("source") == "bible":
         return {
@@ -153,6 +163,12 @@ def _documents(source: dict, split: str, sentences: int) -> list[int]:
         return [0] * sentences
     name = source.get("names", {}).get(split, split)
     (places,) = read_parallel(source["path"], name, [source["documents"]]).values()
+    for number, place in enumerate(places, start=1):
+        if not place.rpartition(":")[0].strip():
+            raise ValueError(
+                f"{source['path']}, {name}.{source['documents']}, line {number}: must be a document, a colon and a "
+                f"place in it, such as Genesis 13:1, got {place!r}"
+            )
     documents = [place.rpartition(":")[0] for place in places]
     changes = (document != previous for previous, document in pairwise(documents))
     return list(accumulate(changes, initial=0))

@@ -1,5 +1,7 @@
 """Files of a user's text in a folder: those that a split has, and the refusal of ambiguous ones."""
 
+import filecmp
+import re
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -8,6 +10,10 @@ from pathlib import Path
 ENDINGS = (".txt", ".txt.gz", ".conllu", ".conllu.gz")
 #: Names that the files of a split of aligned text may have, if not only the split's own.
 ALIASES = {"valid": ("valid", "val", "dev")}
+#: What programs and people add to the names of copies: `.bak`, ` (1)`, ` - Copy`, `~`.
+COPY = re.compile(
+    r"[\s()~]|(?:^|[^a-z]|(?=[A-Z]))(?:bak|backup|copy|old|orig|original|tmp)(?![a-z])|\.[^0-9.]", re.IGNORECASE
+)
 SYMBOL_ENDINGS = (".txt", ".txt.gz")
 
 
@@ -17,11 +23,22 @@ def text_files(folder: str | Path, split: str) -> list[Path]:
     Raises
     ------
     ValueError
-        If two files are the same text in two forms, or some files are annotated and others are not.
+        If two files are the same text, some files are annotated and others are not, or a name is that of a copy, such as
+        ``train.bak.txt`` or ``train (1).txt``.
     """
     paths = [path for path in sorted(Path(folder).glob(f"{split}*")) if path.name.endswith(ENDINGS)]
+    for path in paths if len(paths) > 1 else ():
+        if COPY.search(_stem(path)[len(split) :]):
+            raise ValueError(
+                f"{folder}: {path.name} looks like a copy of another file, and would be read beside it; move it away, or "
+                f"rename it if it is another part of the text, such as {split}-2.txt"
+            )
     for first, second in combinations(paths, 2):
-        if _stem(first) == _stem(second) or (".conllu" in first.suffixes) != (".conllu" in second.suffixes):
+        if (
+            _stem(first) == _stem(second)
+            or filecmp.cmp(first, second, shallow=False)
+            or (".conllu" in first.suffixes) != (".conllu" in second.suffixes)
+        ):
             raise ValueError(_both(first, second))
     return paths
 

@@ -8,16 +8,24 @@ def corpus(place: TextPlace, config: ConfigFile) -> None:
     """Write or read a corpus: documents, sentences, words, and their annotation where there is any."""
     from replication.config import load
     from replication.corpora.documents import write_documents
-    from replication.corpora.sources import read_splits
+    from replication.corpora.held_out import check_held_out, remembering, sentences_of
+    from replication.corpora.sources import name_of, read_splits
     from replication.places import text_place
 
     text = text_place(load(config), place)
-    for split, documents in read_splits(text.corpus.given(), list(text.splits)).items():
+    source, training = text.corpus.given(), set()
+    # The training split is the first, if there is one.
+    for split, documents in read_splits(source, list(text.splits)).items():
         tag_source = "gold"
+        if split == "train":
+            documents = remembering(documents, training)
+        else:
+            documents = list(documents)
+            check_held_out(split, sentences_of(documents), training, name_of(source))
         if split in text.tagged:
             from replication.corpora.tagging import with_tags
 
-            documents, tag_source = with_tags(documents, text.corpus.given().get("language", "en"))
+            documents, tag_source = with_tags(documents, source.get("language", "en"))
         write_documents(text.files.corpus(split), documents, tag_source)
 
 
@@ -47,8 +55,9 @@ def tokenize(place: TextPlace, config: ConfigFile) -> None:
 def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
     """Write or read aligned sentences, or blocks of them, one plain text file per split and language."""
     from replication.config import load
+    from replication.corpora.held_out import check_held_out, hashed
     from replication.corpora.parallel import write_parallel
-    from replication.corpora.sources import read_alignments, read_document_blocks, read_parallel_splits
+    from replication.corpora.sources import name_of, read_alignments, read_document_blocks, read_parallel_splits
     from replication.corpora.spacing import fit_tokenizer
     from replication.files.storage import replacing
     from replication.places import parallel_place
@@ -59,6 +68,9 @@ def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
         lines_of = read_parallel_splits(source, splits, languages)
     else:
         lines_of = read_document_blocks(source, splits, languages, text.block_words)
+    training = hashed(zip(*lines_of["train"].values(), strict=True))
+    for split in lines_of.keys() - {"train"}:
+        check_held_out(split, zip(*lines_of[split].values(), strict=True), training, name_of(source))
     for split, lines in lines_of.items():
         write_parallel(text.files.folder / "corpus", split, lines)
     if text.aligned:

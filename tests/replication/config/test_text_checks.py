@@ -151,6 +151,70 @@ def test_ambiguous_and_misnamed_texts_are_refused_before_any_job(tmp_path, case)
     assert end in found
 
 
+@pytest.mark.parametrize(
+    ("names", "split", "other"),
+    [
+        ({"test": "train"}, "test", "train"),
+        ({"valid": "train"}, "valid", "train"),
+        ({"test": "dev"}, "test", "valid"),
+        ({"test": "validation"}, "test", "valid"),
+        ({"valid": "train[:10]"}, "valid", "train"),
+        ({"train": "train[5:]", "valid": "train[:6]"}, "valid", "train"),
+        ({"train": "all[:90]", "valid": "all[90:95]", "test": "all[94:]"}, "test", "valid"),
+        ({"train": "test"}, "test", "train"),
+    ],
+)
+def test_splits_of_the_same_rows(names, split, other):
+    config = changed("translation/corpus/kjv-en", {"source": "hub", "name": "anyone/text", "names": names})
+    name = names.get(split, split)
+    assert problems(config) == [f"translation.corpus.kjv-en.names.{split}: must be other text than {other}, got {name}"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"valid": "validation"},
+        {"train": "train[5:]", "valid": "train[:5]"},
+        {"train": "all[:90]", "valid": "all[90:95]", "test": "all[95:]"},
+    ],
+)
+def test_splits_of_other_rows(names):
+    assert (
+        problems(changed("translation/corpus/kjv-en", {"source": "hub", "name": "anyone/text", "names": names})) == []
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "train.bak.txt",
+        "train (1).txt",
+        "train-copy.txt",
+        "train - Copy.txt",
+        "train~.txt",
+        "train_old.txt",
+        "trainBackup.txt",
+    ],
+)
+def test_a_copy_beside_a_text_is_refused(tmp_path, name):
+    for file in ("train.txt", "valid.txt", name):
+        (tmp_path / file).write_text(f"{file}\n")
+    (found,) = problems(changed("masked_lm/corpus", {"source": "folder", "path": str(tmp_path)}))
+    assert f"{name} looks like a copy of another file" in found
+    (tmp_path / "train.txt").unlink()
+    assert problems(changed("masked_lm/corpus", {"source": "folder", "path": str(tmp_path)})) == []
+
+
+def test_parts_of_a_text_are_read_unless_two_are_the_same(tmp_path):
+    for name in ("train.txt", "train-1.txt", "train_b.txt", "train.02.txt", "training.txt", "valid.txt"):
+        (tmp_path / name).write_text(f"{name}\n")
+    config = changed("masked_lm/corpus", {"source": "folder", "path": str(tmp_path)})
+    assert problems(config) == []
+    (tmp_path / "training.txt").write_text("train_b.txt\n")
+    (found,) = problems(config)
+    assert "has both train_b.txt and training.txt; remove one of them" in found
+
+
 def test_plain_text_of_another_language_needs_its_tagger(tmp_path):
     for name in ("train.txt", "valid.txt"):
         (tmp_path / name).write_text("text\n")

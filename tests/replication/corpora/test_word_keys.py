@@ -71,7 +71,7 @@ def test_a_folder_with_keys_is_aligned_in_the_words_of_its_tokeniser(verses, wor
 def corpus(verses, tmp_path):
     """The folder of the stage's output. Keys are needed of the test split alone."""
     for split, language in product(("train", "valid"), ("fr", "en")):
-        (tmp_path / f"{split}.{language}").write_text("a line\n", encoding="utf-8")
+        (tmp_path / f"{split}.{language}").write_text(f"a line to {split}\n", encoding="utf-8")
     section = FORMS["sentences"] | {"corpus": {"fr-en": verses}, "words": "moses"}
     return configure(tmp_path, forms={"sentences": section}) / PLACE / "corpus"
 
