@@ -68,7 +68,7 @@ class _Attention(Section):
 
 
 class PretrainedModel(_Attention):
-    """A pretrained model to fine-tune. A missing vocabulary head starts from random weights."""
+    """A pretrained model to fine-tune. A vocabulary head that it lacks starts from random weights, with a note."""
 
     pretrained: Pretrained = Field(
         description="A hub name, a folder, or `package:NAME/FOLDER` in an installed package."

@@ -110,6 +110,8 @@ def load_model(name: str | Path) -> PreTrainedModel:
 def load_pretrained(name: str | Path, seed: int, **changes: float) -> PreTrainedModel:
     """Load a pretrained encoder to fine-tune; a vocabulary head that it lacks starts from random weights.
 
+    ``config.random_head`` of the model says whether it does.
+
     Parameters
     ----------
     name : str or Path
@@ -124,11 +126,14 @@ def load_pretrained(name: str | Path, seed: int, **changes: float) -> PreTrained
     FileNotFoundError
         If there is no model of that name.
     ValueError
-        If weights of the encoder are missing or have other shapes than in its configuration, and as in :func:`load_model`.
+        If weights of the encoder or a part of the head are missing or have other shapes than in the model's configuration, and
+        as in :func:`load_model`.
     """
     set_seed(seed)
     model, unfit = _load(name, **changes)
-    if unfit := [key for key in unfit if not key.startswith(HEADS)]:
+    head = {key for key, _ in model.named_parameters() if key.startswith(HEADS)} - model.all_tied_weights_keys.keys()
+    model.config.random_head = head <= set(unfit)
+    if unfit := [key for key in unfit if not (model.config.random_head and key.startswith(HEADS))]:
         raise ValueError(f"{name}: weights do not match the configuration: {', '.join(unfit[:3])}")
     return model
 

@@ -23,6 +23,7 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
 
     from replication.config import load
     from replication.corpora.tokens import KIND, load_tokenizer
+    from replication.files.notes import note
     from replication.files.storage import provenance, read_tensors, write_json, write_table
     from replication.masked_lm.model import build_model, load_pretrained
     from replication.masked_lm.training import train
@@ -41,6 +42,11 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
     if "pretrained" in model:
         changes = {key: value for key, value in sizes.items() if key not in ("pretrained", "adapter_rank")}
         network = load_pretrained(model["pretrained"], run.seed, **changes)
+        if network.config.random_head:
+            note(
+                f"{model['pretrained']} has no weights of a vocabulary head, which starts from random weights; a model with "
+                "its head has a lower perplexity"
+            )
     else:
         network = build_model(tokenizer, input_ids.shape[1], run.seed, **sizes)
     output = files.model.parent

@@ -149,11 +149,11 @@ def load_translator(model: Path, data: Path) -> Translator:
     ValueError
         If model and data have different vocabularies.
     """
-    named = read_settings(model)
+    source, target, options = read_settings(model)
     check_vocabulary(model, data)
-    settings = configuration(data, *named)
+    settings = configuration(data, source, target, options)
     task = tasks.setup_task(settings.task)
     network = task.build_model(settings.model)
     network.load_state_dict(read_state(model))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return Translator(network.eval().to(device), task, settings, device, read_spacing(data)[header["target"]])
+    return Translator(network.eval().to(device), task, settings, device, read_spacing(data)[target])

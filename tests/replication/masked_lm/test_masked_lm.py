@@ -7,11 +7,19 @@ from types import SimpleNamespace
 import pytest
 import tiny
 import torch
-from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertForMaskedLM, RobertaForMaskedLM
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    RobertaForMaskedLM,
+)
 
 from replication.corpora.tokens import load_tokenizer, save_tokenizer
 from replication.masked_lm.evaluation import cross_entropy, mask_text
 from replication.masked_lm.model import (
+    HEADS,
     build_model,
     check_length,
     load_entmax_model,
@@ -177,6 +185,35 @@ def test_an_encoder_that_lacks_weights_is_refused_by_their_name(tmp_path):
     model.save_pretrained(tmp_path, state_dict=weights)
     with pytest.raises(ValueError, match=r"bert\.encoder\.layer\.0\.attention\.self\.key\.bias"):
         load_pretrained(tmp_path, 0)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("lost", ["dense.weight", "ayer", "bias"])
+def test_a_head_that_lacks_some_weights_is_refused_by_their_name(text, tmp_path, family, lost):
+    model = BertForMaskedLM(bert(vocab_size=50)) if family == "bert" else tiny.network(text[0])
+    weights = {
+        name: value for name, value in model.state_dict().items() if not (name.startswith(HEADS) and lost in name)
+    }
+    assert len(weights) < len(model.state_dict())
+    model.save_pretrained(tmp_path, state_dict=weights)
+    with pytest.raises(ValueError, match=r"do not match the configuration: (lm_head|cls)\."):
+        load_pretrained(tmp_path, 0)
+
+
+def test_a_head_of_another_vocabulary_is_refused(text, tmp_path):
+    model = tiny.network(text[0])
+    model.lm_head.dense = torch.nn.Linear(8, 8)
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"do not match the configuration: lm_head\.dense"):
+        load_pretrained(tmp_path, 0)
+
+
+def test_whether_a_head_is_random_is_known_of_the_model(text, tmp_path):
+    model = tiny.network(text[0])
+    model.save_pretrained(tmp_path / "whole")
+    assert load_pretrained(tmp_path / "whole", 0).config.random_head is False
+    model.roberta.save_pretrained(tmp_path / "encoder")
+    assert load_pretrained(tmp_path / "encoder", 0).config.random_head is True
 
 
 def test_a_trained_model_without_its_head_is_refused(tmp_path):

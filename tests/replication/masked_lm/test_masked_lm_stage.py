@@ -35,6 +35,19 @@ def test_it_leaves_the_model_and_its_log_with_held_out_losses(results, tmp_path)
     assert json.loads((output / "training.json").read_text())["training"]["held_out"] == 4
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_random_vocabulary_head_is_told_and_recorded(tmp_path, whole):
+    tokenizer, _ = tiny.text()
+    pretrained = tiny.network(tokenizer)
+    (pretrained if whole else pretrained.roberta).save_pretrained(tmp_path / "pretrained")
+    results = tiny.configured(tmp_path, {"pretrained": str(tmp_path / "pretrained")}, **TRAINING)
+    done = run(tmp_path, "train-masked-lm")
+    assert done.exit_code == 0, done.output
+    assert ("note: " in done.stderr and "no weights of a vocabulary head" in done.stderr) is not whole
+    recorded = json.loads((results / "model" / "training.json").read_text())["architecture"]
+    assert recorded["random_head"] is not whole
+
+
 def test_a_failure_after_the_last_step_costs_no_training(results, tmp_path, monkeypatch):
     """A workflow deletes what a failed job has written; the second try takes no step."""
 
