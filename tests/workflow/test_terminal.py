@@ -6,11 +6,13 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
+import yte
 from snakemake.exceptions import LockException, WorkflowError
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_logger_plugin_steps import LogHandler, expected
 from snakemake_logger_plugin_steps.home import use_writable_home
 
+from replication.files.paths import ROOT
 from workflow.ending import ending
 
 SETTINGS = {
@@ -73,6 +75,29 @@ def test_notes_of_a_step_are_shown_below_it(handler, tmp_path, capsys):
     say(handler, LogEvent.JOB_INFO, jobid=1, rule_name="long", rule_msg="Train", log=[str(tmp_path / "step.log")])
     say(handler, LogEvent.JOB_FINISHED, job_id=1)
     assert [line.strip() for line in capsys.readouterr().out.splitlines()][2:] == ["note: 3 of 400 pairs are left out"]
+
+
+@pytest.mark.parametrize("option", ["verbose", "printshellcmds"])
+def test_notes_are_shown_with_snakemakes_own_output_too(tmp_path, capsys, option):
+    (tmp_path / "step.log").write_text("note: 3 of 400 pairs are left out\n")
+    settings = SimpleNamespace(**SETTINGS | {option: True}, nocolor=True, show_failed_logs=True)
+    handler = LogHandler(settings, None)
+    fields = {
+        "rule_name": "long",
+        "rule_msg": "Train",
+        "log": [str(tmp_path / "step.log")],
+        "threads": 1,
+        "priority": 0,
+    }
+    fields |= {"input": [], "output": [], "reason": "", "resources": {}, "local": False, "is_checkpoint": False}
+    say(handler, LogEvent.JOB_INFO, jobid=1, **fields)
+    say(handler, LogEvent.JOB_FINISHED, job_id=1)
+    assert "\nnote: 3 of 400 pairs are left out\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("profiles/*/config.yaml")), ids=lambda path: path.parent.name)
+def test_every_profile_selects_this_logger_and_so_shows_notes(path):
+    assert yte.process_yaml(path.read_text())["logger"] == "steps"
 
 
 def test_the_next_run_of_the_profile_knows_what_this_one_took(handler, clock, tmp_path):

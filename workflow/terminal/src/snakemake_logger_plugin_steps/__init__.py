@@ -1,7 +1,7 @@
 """Snakemake logger that prints one line per finished step, with its duration and the estimated time left.
 
-``profiles/default`` selects it. With ``--dry-run``, ``--verbose`` or ``--printshellcmds``, Snakemake's own output
-appears instead.
+All profiles select it. With ``--dry-run``, ``--verbose`` or ``--printshellcmds``, Snakemake's own output appears instead, and
+the notes of the steps.
 """
 
 import signal
@@ -68,6 +68,11 @@ class LogHandler(LogHandlerBase):
         if self.plain is not None:
             if self.plain.filter(record):
                 self.plain.emit(record)
+            event = getattr(record, "event", None)
+            if event == LogEvent.JOB_INFO:
+                self._begins(record)
+            elif event == LogEvent.JOB_FINISHED and record.job_id in self.begun:
+                self._say_notes(self.begun.pop(record.job_id)[1])
             return
         if profile := getattr(record, "profile", ""):
             self.expected.read(profile)
@@ -109,8 +114,11 @@ class LogHandler(LogHandlerBase):
         left = self.expected.left() if self.done < self.total else ""
         number = f"{self.done:>{len(str(self.total))}}/{self.total}"
         self._say(f"{number} {seconds:6.1f} s  {_named(job):<70} {left}".rstrip())
+        self._say_notes(job, f"{'':>{len(number)}}           ")
+
+    def _say_notes(self, job: LogRecord, indent: str = "") -> None:
         for note in _notes(job.log or []):
-            self._say(f"{'':>{len(number)}}           {note}")
+            self._say(f"{indent}{note}")
 
     def _failed(self, record: LogRecord) -> None:
         _, job = self.begun.pop(record.jobid, (None, None))
