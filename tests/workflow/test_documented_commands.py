@@ -103,6 +103,20 @@ def test_a_missing_configuration_file_is_one_line(checkout):
     assert line.startswith("--configfile: config/none.yaml does not exist; there are: config/demo.yaml, ")
 
 
+@pytest.mark.parametrize(
+    "words", [["config/smoke.yaml", "fig03_strided"], ["config/smoke.yaml", "config/demo.yaml", "results/x.csv"]]
+)
+def test_a_target_after_the_configuration_is_told_from_a_file(checkout, words):
+    done = execute([sys.executable, "-m", "snakemake", "-n", "--configfile", *words], checkout)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    target = words[-1]
+    assert (
+        line
+        == f"--configfile: {target} is no file; write targets first: snakemake {target} ... --configfile {words[0]}"
+    )
+
+
 def test_the_list_of_rules_has_figures_apart_from_steps(checkout):
     done = execute([sys.executable, "-m", "snakemake", "--list-rules"], checkout)
     whole, drawn, steps = (group.splitlines() for group in done.stdout.strip().split("\n\n"))

@@ -21,7 +21,7 @@ def hide_the_default_profile() -> None:
 
 
 def check_config_files(arguments: Sequence[str]) -> None:
-    """Exit with a one-line error if a file after ``--configfile`` is missing; Snakemake would print a traceback.
+    """Exit with a one-line error if a word after ``--configfile`` is no file; Snakemake would print a traceback.
 
     Parameters
     ----------
@@ -31,9 +31,16 @@ def check_config_files(arguments: Sequence[str]) -> None:
     for number, argument in enumerate(arguments):
         option, _, value = argument.partition("=")
         if option in ("--configfile", "--configfiles"):
-            values = takewhile(lambda text: not text.startswith("-"), arguments[number + 1 :])
-            # Snakemake also takes what follows a file, such as a target, for a file, so only the first is certain to be one.
-            name = value or next(values, "")
-            if name and not Path(name).exists():
+            given = (
+                [value] if value else list(takewhile(lambda text: not text.startswith("-"), arguments[number + 1 :]))
+            )
+            for name in given:
+                if Path(name).is_file():
+                    continue
+                if name != given[0] and not name.endswith((".yaml", ".yml", ".json")):
+                    # Snakemake takes all words up to the next option for files.
+                    sys.exit(
+                        f"--configfile: {name} is no file; write targets first: snakemake {name} ... {option} {given[0]}"
+                    )
                 known = ", ".join(path.as_posix() for path in sorted(Path("config").glob("*.yaml")))
                 sys.exit(f"--configfile: {name} does not exist; there are: {known}")
