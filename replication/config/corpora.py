@@ -42,7 +42,7 @@ class HubText(Section):
 
     source: Literal["hub"]
     name: t.Location = Field(description="Name of the data set, or path of the folder.")
-    configuration: t.Maybe[str] = Field(None, description="Configuration of the data set.")
+    configuration: t.Maybe[t.Text] = Field(None, description="Configuration of the data set.")
     language: t.Maybe[Language] = LANGUAGE
 
 
@@ -58,9 +58,9 @@ TextCorpus = TypeAliasType(
 class SplitNames(Section):
     """Names of the splits in the source."""
 
-    train: t.Maybe[str] = Field(None, description="Name of the training split; `train` if left out.")
-    valid: t.Maybe[str] = Field(None, description="Name of the validation split; `valid` if left out.")
-    test: t.Maybe[str] = Field(None, description="Name of the test split; `test` if left out.")
+    train: t.Maybe[t.Text] = Field(None, description="Name of the training split; `train` if left out.")
+    valid: t.Maybe[t.Text] = Field(None, description="Name of the validation split; `valid` if left out.")
+    test: t.Maybe[t.Text] = Field(None, description="Name of the test split; `test` if left out.")
 
 
 class FolderPairs(Section):
@@ -86,7 +86,7 @@ class HubPairs(Section):
 
     source: Literal["hub"]
     name: t.Location = Field(description="Name of the data set, or path of the folder.")
-    configuration: t.Maybe[str] = Field(None, description="Configuration of the data set.")
+    configuration: t.Maybe[t.Text] = Field(None, description="Configuration of the data set.")
     names: t.Maybe[SplitNames] = Field(
         None, description="Names of the splits, or rows of a split such as `test[10:20]`."
     )

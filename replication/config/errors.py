@@ -93,7 +93,12 @@ class _Problem:
         if self.kind == "problem":
             return self.context["sentence"]
         context = {key: _rounded(value) for key, value in self.context.items()}
-        return f"{MUST.get(self.kind, 'must be another value').format(**context)}, got {shown(self.value)}"
+        advice = "; write it in quotes" if self.kind == "string_type" and not _is_collection(self.value) else ""
+        return f"{MUST.get(self.kind, 'must be another value').format(**context)}, got {shown(self.value)}{advice}"
+
+
+def _is_collection(value: object) -> bool:
+    return value is None or isinstance(value, dict | list)
 
 
 def _near(key: str, keys: Iterable[str]) -> str | None:

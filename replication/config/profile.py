@@ -28,7 +28,13 @@ def _folder_or_false(value: object) -> object:
     raise problem(f"must be a folder or false, got {shown(value)}")
 
 
+#: Name of the folder of the papers' printed tables among the runs.
+PAPERS = "papers"
+
+
 def _results(profile: str) -> Iterator[Problem]:
+    if profile == PAPERS:
+        yield (), f"must be another name than {PAPERS}, which is that of the papers' own tables"
     folder = Path("results", profile)
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():

@@ -14,6 +14,8 @@ T = TypeVar("T")
 TAGS = ONE, LIST, PRETRAINED, NEW = "<one>", "<list>", "<pretrained>", "<new>"
 
 
+#: Bytes of a name in a path, and letters of a name that becomes part of one.
+LONGEST_NAME, LETTERS = 255, 60
 #: Numbers such as 1e-3, which PyYAML reads as text because they lack a point before the exponent.
 _WITH_EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
@@ -42,6 +44,14 @@ def _once(values: list) -> Iterator[Problem]:
         yield (), f"must have each value once, got {twice[0]} twice"
 
 
+def _short(text: str) -> str:
+    if len(text) > LETTERS:
+        raise problem(f"must have at most {LETTERS} letters, got {len(text)}")
+    if not text.isprintable():
+        raise problem(f"must be text on one line, got {text!r}")
+    return text
+
+
 def whole(ge: int, le: int | None = None) -> type[int]:
     """Return the type of whole numbers in a range."""
     return Annotated[int, Field(ge=ge, le=le), BeforeValidator(_whole)]
@@ -62,7 +72,8 @@ Dropout = number(ge=0, lt=1)
 #: A share that is neither nothing nor all.
 Share = number(gt=0, lt=1)
 ShareOrAll = number(gt=0, le=1)
-Text = Annotated[str, Field(min_length=1)]
+#: A short text, which may become part of a file's name.
+Text = Annotated[str, Field(min_length=1), AfterValidator(_short)]
 
 #: An optional value. YAML's null is refused, since it hides a forgotten value.
 Maybe = Annotated[T | None, BeforeValidator(_not_null)]
@@ -81,7 +92,11 @@ def values_of(value: OneOrMore[T] | None) -> list[T]:
 
 
 def expanded(path: str) -> str:
-    """Return a path; raise an error if only a shell would expand it, or Snakemake would take a part of it for a wildcard."""
+    """Return a path; raise an error if only a shell would expand it, Snakemake would take a part of it for a wildcard, or no
+    file can have it.
+    """
+    if "\0" in path or any(len(part.encode()) > LONGEST_NAME for part in path.split("/")):
+        raise problem(f"must be a path of names of at most {LONGEST_NAME} bytes, got {path!r:.80}")
     if "{" in path or "}" in path:
         raise problem(
             f"must be a path without braces, which Snakemake takes for wildcards, got {path!r}; rename the folder"
@@ -98,20 +113,20 @@ Location = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
 
 
 def matching(pattern: str, like: str) -> type[str]:
-    """Return the type of texts that match a pattern. Errors say what they are like."""
+    """Return the type of short texts that match a pattern. Errors say what they are like."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
-            raise problem(f"must be {like}, got {text!r}")
-        return text
+            raise problem(f"must be {like}, got {text!r:.80}")
+        return _short(text)
 
     return Annotated[str, Field(json_schema_extra={"pattern": f"^({pattern})$"}), AfterValidator(check)]
 
 
 def _name(name: str) -> str:
     if not name.translate(dict.fromkeys(map(ord, "-_."))).isalnum() or name.startswith("."):
-        raise problem(f"must be a name of letters, digits, '-', '_' and '.', got {name!r}")
-    return name
+        raise problem(f"must be a name of letters, digits, '-', '_' and '.', got {name!r:.80}")
+    return _short(name)
 
 
 #: A name that becomes part of file names and a column of tables.

