@@ -13,7 +13,11 @@ from replication.config import parse as parse_profile
 from replication.files.manifest import options_hash, write_plan
 from replication.stages.ledger import write_configuration
 from workflow.ending import ending
-from workflow.environment import check_code, name_foreign_settings
+from workflow.environment import (
+    check_code,
+    dated_in_the_future,
+    name_foreign_settings,
+)
 from workflow.listing import listing
 from workflow.lock import JOB_PREFIX, hold_profile, remove_stale_locks
 from workflow.plan import foreign, lost, places, planned, untouchable
@@ -59,6 +63,8 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/archive.smk"
 
 
+if problem := workflow.is_main_process and dated_in_the_future(own_files()):
+    raise WorkflowError(problem)
 if problem := workflow.is_main_process and foreign(RESULTS, DECISIVE, KNOWN):
     raise WorkflowError(problem)
 try:

@@ -1,8 +1,12 @@
 """Checks of the environment that a run starts in, and settings of it that its jobs must not inherit."""
 
 import os
+import shlex
 import subprocess
 import sys
+import time
+from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -11,6 +15,8 @@ from replication.jupyter import kernel_environment
 
 #: Variable that adds a profile of Snakemake's to every run.
 PROFILE = "SNAKEMAKE_PROFILE"
+#: Seconds by which the clock of a shared disk may be ahead.
+TOLERATED = 5
 
 
 def check_code(folder: Path) -> None:
@@ -35,6 +41,19 @@ def name_foreign_settings() -> None:
     """Warn if the environment adds a profile of Snakemake's to this run."""
     if profile := os.environ.get(PROFILE):
         logger.warning(f"{PROFILE}={profile} adds its settings to this run; unset it to run as documented.")
+
+
+def dated_in_the_future(paths: Iterable[Path]) -> str:
+    """Return what to do about the first file that is newer than now, or an empty string.
+
+    Snakemake would fail the first job that reads it, because the job's results are older.
+    """
+    now = time.time() + TOLERATED
+    for path in paths:
+        if (modified := path.stat().st_mtime) > now:
+            when = datetime.fromtimestamp(modified).isoformat(" ", "minutes")
+            return f"{path} is dated in the future ({when}); set its date to now: touch {shlex.quote(str(path))}"
+    return ""
 
 
 def use_own_kernels() -> None:

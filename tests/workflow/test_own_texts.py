@@ -58,6 +58,17 @@ def snakemake(folder: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("file", ["train.txt", "valid.de"])
+def test_a_file_that_is_dated_in_the_future_stops_the_run_before_any_job(own, file):
+    path = own / NAME / file
+    os.utime(path, (2e9, 2e9))
+    done = subprocess.run([sys.executable, "-m", "snakemake", "--dry-run"], cwd=own, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"{path} is dated in the future (2033-05-18" in done.stdout + done.stderr
+    assert f"touch {shlex.quote(str(path))}" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_texts_are_inputs_and_a_change_of_one_makes_its_stage_run(own):
     done = subprocess.run([sys.executable, ROOT / "tests/workflow/plans.py"], cwd=own, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -86,7 +97,7 @@ def test_texts_are_inputs_and_a_change_of_one_makes_its_stage_run(own):
     snakemake(own, target)
     # A copied or downloaded file is newer than what was made of the same text.
     for file in (own / NAME).iterdir():
-        os.utime(file, (2e9, 2e9))
+        os.utime(file)
     assert "Nothing to be done" in snakemake(own, "--dry-run", target)
     changed = own / NAME / "test.txt"
     changed.write_text(changed.read_text().replace("a sentence", "sentences"))

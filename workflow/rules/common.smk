@@ -128,6 +128,23 @@ def text_of(places, name):
     return lambda wildcards: text_inputs(places[name.format(**wildcards)])
 
 
+def own_files():
+    """Return the files of the user and of this checkout that jobs read."""
+    for place in (*TOKEN_PLACES.values(), *PARALLEL_PLACES.values()):
+        yield from text_inputs(place)
+    for place, (section, _) in SYMBOL_PLACES.items():
+        yield from files_of(section.corpora[place.rpartition("/")[2]], ALL_SPLITS)
+    if RUN.captioning:
+        yield from files_of(RUN.captioning.source, ALL_SPLITS)
+    if RUN.masked_lm:
+        yield from files_in(RUN.masked_lm.tokenizer.pretrained)
+        yield from files_in(getattr(RUN.masked_lm.model, "pretrained", None))
+    if RUN.retrofit:
+        yield from files_in(RUN.retrofit.model)
+    for folder in ("kernels", "notebooks", "replication", "sparselib", RUN.checkpoints):
+        yield from files_in(folder)
+
+
 def local_model(name):
     """Return an input function for the files of a pretrained model or tokenizer in a folder of the user."""
     return lambda wildcards: files_in(name)
