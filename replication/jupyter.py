@@ -1,9 +1,13 @@
 """How notebooks' kernels are found and connected when a command executes notebooks."""
 
 import os
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+#: Bytes of a folder's path that leave room for ``/kernel-xxxxxxxx/socket-5`` in the path of a socket, which has at most 103
+#: (macOS; 107 on Linux). Jupyter's own folder is in the user's home, which can be longer.
+LONGEST_FOLDER = 78
 
 
 class FileSockets(LocalProvisioner):
@@ -21,8 +25,7 @@ class FileSockets(LocalProvisioner):
         """Choose the files, and return the arguments that start the kernel."""
         # A kernel that starts again keeps its files.
         if self.folder is None:
-            # A socket's path may have about 100 characters, and Jupyter's own folder is in the user's home.
-            self.folder = TemporaryDirectory(prefix="kernel-")
+            self.folder = TemporaryDirectory(prefix="kernel-", dir=_short_folder())
             self.parent.transport = "ipc"
             self.parent.ip = f"{self.folder.name}/socket"
         return await super().pre_launch(**kwargs)
@@ -33,6 +36,17 @@ class FileSockets(LocalProvisioner):
         if self.folder and not restart:
             # Jupyter calls this twice, and also for a kernel that it could not start.
             self.folder.cleanup()
+
+
+def _short_folder() -> str:
+    """Return a folder for temporary files whose path leaves room for a socket's name."""
+    usual = gettempdir()
+    for folder in (usual, "/tmp", "/var/tmp", "/dev/shm"):
+        if len(os.fsencode(folder)) <= LONGEST_FOLDER and os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    raise OSError(
+        f"`TMPDIR` must be a folder with a path of at most {LONGEST_FOLDER} bytes for the sockets of notebooks, got {usual}"
+    )
 
 
 def kernel_environment() -> dict[str, str]:

@@ -9,6 +9,7 @@ from jupyter_client.manager import start_new_kernel
 from jupyter_client.provisioning import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalPortCache
 
+from replication import jupyter
 from replication.jupyter import kernel_environment
 
 
@@ -71,6 +72,32 @@ def test_jupyters_own_kernels_need_their_ports(provisioner, taken_ports):
     provisioner("local-provisioner")
     with pytest.raises(RuntimeError, match="Kernel died"):
         answer("print(6 * 7)")
+
+
+def test_the_folder_of_temporary_files_may_have_a_long_path(provisioner, tmp_path, monkeypatch):
+    provisioner("file-sockets")
+    long = tmp_path / ("long" * 40)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    assert answer("print(6 * 7)") == "42\n" * 2
+
+
+@pytest.mark.parametrize("length", [jupyter.LONGEST_FOLDER, jupyter.LONGEST_FOLDER + 1])
+def test_the_longest_path_that_a_socket_can_have_is_used(provisioner, monkeypatch, length):
+    provisioner("file-sockets")
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        folder = Path(short, "x" * (length - len(short) - 1))
+        folder.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(folder))
+        assert jupyter._short_folder() == (str(folder) if length == jupyter.LONGEST_FOLDER else "/tmp")
+        assert answer("print(6 * 7)") == "42\n" * 2
+
+
+def test_without_a_short_folder_the_variable_is_named(monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/" + "x" * 100)
+    monkeypatch.setattr(jupyter.os, "access", lambda *_: False)
+    with pytest.raises(OSError, match="`TMPDIR` must be a folder with a path of at most 78 bytes"):
+        jupyter._short_folder()
 
 
 def test_the_users_home_may_have_a_long_path(provisioner, temporary, tmp_path, monkeypatch):
