@@ -56,8 +56,14 @@ def dated_in_the_future(paths: Iterable[Path]) -> str:
     return ""
 
 
-def use_own_kernels() -> None:
-    """Let notebooks run in this environment, and not in a user's or another environment's kernel of the same name."""
+def use_own_environment() -> None:
+    """Let jobs run this environment's commands, also if it is not activated, and notebooks its kernels.
+
+    A user's or another environment's kernel can have the same name.
+    """
     own = kernel_environment()
+    commands = str(Path(sys.executable).parent)
+    if own.get("PATH", "").split(os.pathsep)[0] != commands:
+        own["PATH"] = os.pathsep.join(filter(None, [commands, own.get("PATH")]))
     os.environ.clear()
     os.environ.update(own)

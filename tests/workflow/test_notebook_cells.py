@@ -87,3 +87,13 @@ def test_profiles_that_look_like_numbers_and_kernels_of_the_same_name_disturb_no
     assert done.returncode == 0, done.stdout + done.stderr
     parameters = json.loads((folder / notebook).read_text())["metadata"]["papermill"]["parameters"]
     assert parameters == {"profile": profile}
+
+
+def test_jobs_find_their_commands_in_an_environment_that_is_not_activated(tmp_path):
+    folder = checkout(tmp_path / "checkout")
+    notebook = f"results/{PROFILE}/notebooks/factorised/fig03_strided.ipynb"
+    command = [sys.executable, "-m", "snakemake", notebook, "--cores", "1", "--configfile", f"{PROFILE}.yaml"]
+    environment = os.environ | {"PATH": "/usr/bin:/bin", "REPLICATE_ROOT": str(folder)}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / notebook).exists()

@@ -38,7 +38,7 @@ from replication.trained import (
     trained_models,
 )
 from workflow.closure import closure, function_hash, notebook_closure
-from workflow.environment import use_own_kernels
+from workflow.environment import use_own_environment
 from workflow.notebooks import measured, notebooks
 from workflow.resources import resources_of
 

@@ -1,6 +1,6 @@
 """Tables and figures: one notebook each, executed by papermill on the measurements of the other stages."""
 
-use_own_kernels()
+use_own_environment()
 
 
 wildcard_constraints:
