@@ -1,6 +1,10 @@
-"""How notebooks' kernels are found and connected when a command executes notebooks."""
+"""How notebooks' kernels are found and connected, and their parameters read, when a command executes notebooks."""
 
+import ast
+import json
 import os
+from collections.abc import Iterable
+from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
@@ -8,6 +12,8 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 #: Bytes of a folder's path that leave room for ``/kernel-xxxxxxxx/socket-5`` in the path of a socket, which has at most 103
 #: (macOS; 107 on Linux). Jupyter's own folder is in the user's home, which can be longer.
 LONGEST_FOLDER = 78
+#: Types of parameters.
+TYPES = {"str": str, "int": int, "float": float}
 
 
 class FileSockets(LocalProvisioner):
@@ -65,3 +71,33 @@ def kernel_environment() -> dict[str, str]:
     """
     own = {name: value for name, value in os.environ.items() if name != "JUPYTER_PATH"}
     return own | {"JUPYTER_PREFER_ENV_PATH": "1", "JUPYTER_DEFAULT_PROVISIONER_NAME": "file-sockets"}
+
+
+def parameters_of(notebook: Path, values: Iterable[str]) -> dict[str, object]:
+    """Return a notebook's parameters as papermill injects them.
+
+    Parameters
+    ----------
+    notebook : Path
+        A notebook with a cell tagged ``parameters``, of lines such as ``claim: int = 2``.
+    values : iterable of str
+        Values of parameters, such as ``claim=3``, which become values of the parameters' types.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is unknown or its value is of another type.
+    """
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    (cell,) = (cell for cell in cells if "parameters" in cell["metadata"].get("tags", ()))
+    types = {line.target.id: line.annotation.id for line in ast.parse("".join(cell["source"])).body}
+    given: dict[str, object] = {}
+    for value in values:
+        name, _, text = value.partition("=")
+        if name not in types:
+            raise ValueError(f"{notebook}: `--set` must name one of {', '.join(types)}, got {value!r}")
+        try:
+            given[name] = TYPES[types[name]](text)
+        except ValueError:
+            raise ValueError(f"{notebook}: `{name}` must be of type {types[name]}, got {text!r}") from None
+    return given

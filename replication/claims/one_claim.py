@@ -31,8 +31,10 @@ def one_claim(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], number: int) 
     ValueError
         If there is no claim of that number.
     """
-    if not 1 <= number <= len(claims):
-        raise ValueError(f"`claim` must be a number from 1 to {len(claims)}, got {number}")
+    if isinstance(number, str) and number.isascii() and number.isdigit():
+        number = int(number)  # papermill -r gives texts
+    if not isinstance(number, int) or not 1 <= number <= len(claims):
+        raise ValueError(f"`claim` must be a number from 1 to {len(claims)}, got {number!r}")
     stated = claims.iloc[number - 1]
     rows = pd.concat([known(claims, run).iloc[[number - 1]].assign(run=name) for name, run in runs.items()])
     tested = list(rows[rows["verdict"] != UNTESTED].itertuples())

@@ -41,6 +41,7 @@ MODULES = {
     "blocks": ("fit_blocks", "evaluate_blocks", "time_blocks", "time_steps", "normalizer_speed", "scaling"),
     "retrofit": ("measure_rules", "sparsify"),
     "ledger": ("configuration", "printed", "claims", "drawn", "report", "keep", "prune"),
+    "notebooks": ("draw",),
     "checkpoints": ("ship", "weights", "compare_weights", "archive", "replay"),
 }
 #: The module of every command, by the name of its function.

@@ -181,6 +181,30 @@ def test_of_a_failure_the_end_of_the_log_is_shown(handler, tmp_path, capsys):
     assert "No such file" in said
 
 
+def test_of_a_failure_the_parts_in_packages_are_left_out(handler, tmp_path, capsys):
+    log = """Executing notebook with kernel: python3
+Traceback (most recent call last):
+  File "/a/.venv/bin/papermill", line 8, in <module>
+    sys.exit(papermill())
+             ^^^^^^^^^^^
+  File "/a/.venv/lib/python3.11/site-packages/papermill/execute.py", line 251, in raise_for_execution_errors
+    raise error
+  File "/a/replication/results.py", line 3, in read
+    return read_table(path)
+OSError: [Errno 28] No space left on device
+"""
+    (tmp_path / "a.log").write_text(log)
+    job(handler, 1, "figure", "Draw the figure")
+    say(handler, LogEvent.JOB_ERROR, level=logging.ERROR, jobid=1, rule_name="figure", log=["a.log"])
+    assert [line[2:] for line in capsys.readouterr().out.splitlines()[2:]] == [
+        "Executing notebook with kernel: python3",
+        "Traceback (most recent call last):",
+        '  File "/a/replication/results.py", line 3, in read',
+        "    return read_table(path)",
+        "OSError: [Errno 28] No space left on device",
+    ]
+
+
 def test_warnings_and_that_there_is_nothing_to_do_are_passed_on_and_no_more(handler, capsys):
     say(handler, None, "Select jobs to execute...")
     say(handler, None, "Nothing to be done (all requested files are present and up to date).")

@@ -4,6 +4,7 @@ All profiles select it. With ``--dry-run``, ``--verbose`` or ``--printshellcmds`
 the notes of the steps.
 """
 
+import re
 import signal
 import sys
 import threading
@@ -23,6 +24,8 @@ from snakemake_logger_plugin_steps.expected import Expected
 TAIL = 25
 #: Beginning of the lines of a job's log that are shown below its step (replication.files.notes).
 NOTE = "note: "
+#: First line of a traceback's part in an installed package or a command of the environment.
+FRAME = re.compile(r'  File "[^"]*(/site-packages/|/lib/python3|/bin/|<frozen )')
 #: Beginnings of Snakemake's informational messages that are passed on.
 PASSED_ON = ("Nothing to be done",)
 #: Parts of Snakemake's errors, and what is printed instead: what happened in this repository and what to do.
@@ -131,7 +134,7 @@ class LogHandler(LogHandlerBase):
                 lines = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
             except OSError as error:
                 lines = [str(error)]
-            for line in lines[-TAIL:]:
+            for line in _without_packages(lines)[-TAIL:]:
                 self._say(f"  {line}")
 
     def _interrupted(self) -> None:
@@ -153,6 +156,16 @@ def _notes(logs: Iterable[str]) -> list[str]:
     """Return the notes in a finished job's log files."""
     texts = [Path(log).read_text(encoding="utf-8", errors="replace") for log in logs if Path(log).exists()]
     return [line for text in texts for line in text.splitlines() if line.startswith(NOTE)]
+
+
+def _without_packages(lines: list[str]) -> list[str]:
+    """Return a log without the parts of tracebacks in installed packages, such as twenty lines of papermill."""
+    kept, within = [], False
+    for line in lines:
+        within = bool(FRAME.match(line)) or (within and line.startswith("    "))
+        if not within:
+            kept.append(line)
+    return kept
 
 
 def _on_interrupt(action: Callable[[], None]) -> None:

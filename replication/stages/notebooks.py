@@ -1,0 +1,32 @@
+"""Execute notebooks."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Values = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="parameter of the notebook; repeat for several")
+]
+#: Errors of a notebook about its input, whose message says all.
+IN_ONE_LINE = ("NoResults", "FormatError", "OSError", "FileNotFoundError", "PermissionError")
+
+
+def draw(notebook: Path, output: Path, values: Values = None) -> None:
+    """Execute a notebook with parameters, such as `profile=brown`, and store it with its outputs."""
+    import os
+    import sys
+
+    from papermill import PapermillExecutionError, execute_notebook
+
+    from replication.jupyter import kernel_environment, parameters_of
+
+    given = parameters_of(notebook, values or [])
+    os.environ.update(kernel_environment())
+    try:
+        execute_notebook(str(notebook), str(output), given, progress_bar=False)
+    except PapermillExecutionError as error:
+        if error.ename not in IN_ONE_LINE:
+            print("\n".join(error.traceback), file=sys.stderr)
+        message = error.evalue if error.ename in IN_ONE_LINE else f"{error.ename} in cell {error.exec_count}"
+        raise ValueError(f"{notebook}: {message}") from error
