@@ -12,7 +12,11 @@ Values = Annotated[
 IN_ONE_LINE = ("NoResults", "FormatError", "OSError", "FileNotFoundError", "PermissionError")
 
 
-def draw(notebook: Path, output: Path, values: Values = None) -> None:
+def draw(
+    notebook: Annotated[Path, typer.Argument(help="notebook of this repository")],
+    output: Annotated[Path, typer.Argument(help="notebook to write")],
+    values: Values = None,
+) -> None:
     """Execute a notebook with parameters, such as `profile=brown`, and store it with its outputs."""
     import os
     import sys

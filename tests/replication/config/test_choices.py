@@ -54,9 +54,14 @@ def defaults(section: type) -> dict[str, object]:
     return {name: field.default for name, field in fields if not field.is_required() and field.default is not None}
 
 
+@pytest.mark.parametrize("name", [name for name in PROFILES if name.startswith("paper")])
+def test_profiles_of_the_papers_ask_a_cluster_for_the_papers_resources(name):
+    assert PROFILES[name]["scale"] == "paper"
+
+
 def test_news_is_translated_as_the_talks_are():
     news = PROFILES["paper-news"]
-    assert news.keys() == {"profile", "seed", "student_seeds", "forms"}
+    assert news.keys() == {"profile", "seed", "student_seeds", "scale", "forms"}
     (news,), talks = news["forms"].values(), PROFILES["paper"]["forms"]["documents"]
     assert news["corpus"].keys() == talks["corpus"].keys()
     assert news | {"corpus": None} == talks | {"corpus": None}
