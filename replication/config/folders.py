@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from replication.files.packages import installed_taggers, missing_tagger
-from replication.files.texts import ALIASES, aligned_file, renaming, symbol_file, text_files
+from replication.files.texts import (
+    ALIASES,
+    ANY_ENDING,
+    aligned_file,
+    renaming,
+    symbol_file,
+    text_files,
+    with_other_ending,
+)
 from replication.schema import Problem, Section
 from replication.schema import types as t
 
@@ -25,14 +33,16 @@ def lacking_texts(folder: str, splits: Sequence[str]) -> Iterator[str]:
     """Yield a sentence for each split of text that a folder lacks."""
     for split in splits:
         if not text_files(folder, split):
-            yield f"must be a folder with a file {split}*, got {folder!r}{renaming(folder, split)}"
+            found = renaming(folder, split) or with_other_ending(folder, split)
+            yield f"must be a folder with a file {split}* {ANY_ENDING}, got {folder!r}{found}"
 
 
 def lacking_aligned(languages: Sequence[str], corpus: Section, splits: Sequence[str]) -> Iterator[str]:
     """Yield a sentence for each file of aligned text that a folder lacks."""
     for names in aligned_names(languages, corpus, splits):
         if aligned_file(corpus.path, names) is None:
-            yield f"must be a folder with a file {' or '.join(names)}, got {corpus.path!r}"
+            found = next(filter(None, (with_other_ending(corpus.path, name) for name in names)), "")
+            yield f"must be a folder with a file {' or '.join(names)}, plain or .gz, got {corpus.path!r}{found}"
 
 
 def of_folder(folder: str, lacking: Callable[[], Iterator[str]]) -> Iterator[Problem]:
@@ -69,7 +79,8 @@ def lacking_symbols(path: str) -> Iterator[Problem]:
     try:
         for split in ("train", "valid"):
             if symbol_file(path, split) is None:
-                yield (), f"must be a folder with a file {split}.txt or {split}.txt.gz, got {path!r}"
+                found = with_other_ending(path, f"{split}.")
+                yield (), f"must be a folder with a file {split}.txt or {split}.txt.gz, got {path!r}{found}"
         symbol_file(path, "test")
     except ValueError as error:
         yield (), f"must have each text once: {error}"

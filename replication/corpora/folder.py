@@ -6,7 +6,7 @@ from pathlib import Path
 
 from replication.corpora.documents import Document, Sentence
 from replication.corpora.text_files import read_lines
-from replication.files.texts import ENDINGS, renaming, text_files
+from replication.files.texts import ANY_ENDING, renaming, text_files, with_other_ending
 
 #: Universal tags of a word that can be an underscore itself, which is how CoNLL-U writes a missing value.
 UNDERSCORES = ("PUNCT", "SYM", "X")
@@ -45,8 +45,8 @@ def read_folder(folder: str | Path, split: str, auxiliaries: Sequence[str] = ())
         raise FileNotFoundError(f"{folder}: no such folder of text files")
     paths = text_files(folder, split)
     if not paths:
-        endings = ", ".join(ENDINGS)
-        raise FileNotFoundError(f"{folder}: no file named {split}* that ends in {endings}{renaming(folder, split)}")
+        found = renaming(folder, split) or with_other_ending(folder, split)
+        raise FileNotFoundError(f"{folder}: no file named {split}* {ANY_ENDING}{found}")
     for path in paths:
         empty = True
         for document in _documents(path, tuple(auxiliaries)):

@@ -15,6 +15,7 @@ COPY = re.compile(
     r"[\s()~]|(?:^|[^a-z]|(?=[A-Z]))(?:bak|backup|copy|old|orig|original|tmp)(?![a-z])|\.[^0-9.]", re.IGNORECASE
 )
 SYMBOL_ENDINGS = (".txt", ".txt.gz")
+ANY_ENDING = f"that ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
 
 
 def text_files(folder: str | Path, split: str) -> list[Path]:
@@ -41,6 +42,12 @@ def text_files(folder: str | Path, split: str) -> list[Path]:
         ):
             raise ValueError(_both(first, second))
     return paths
+
+
+def with_other_ending(folder: str | Path, name: str) -> str:
+    """Return the remark that a folder has a file of this name with another ending, such as ``train.txt.xz``, or nothing."""
+    paths = sorted(path.name for path in Path(folder).glob("*") if path.name.lower().startswith(name.lower()))
+    return f", whose {paths[0]} has another ending" if paths else ""
 
 
 def renaming(folder: str | Path, split: str) -> str:

@@ -58,6 +58,7 @@ WITHOUT_CONFIGURATION = {
     "archive": ((), {"results": "r", "file": "nowhere", "output": "out"}),
     "replay": (("nowhere",), {"output": "out"}),
     "prune": (("nowhere",), {}),
+    "draw": (("nowhere", "out"), {}),
     "keep": (("nowhere",), {}),
     "compare-weights": (("r",), {"checkpoints": "nowhere"}),
 }

@@ -6,12 +6,38 @@ from changes import FROM_SCRATCH, changed, problems
 from replication.books import BOOKS
 from replication.config import folders
 
+ENDINGS = "that ends in .txt, .txt.gz, .conllu or .conllu.gz"
+#: Sections that read a folder, the files of a folder that they can read, and the file that is replaced by another ending.
+READERS = {
+    "masked_lm/corpus": (("train.txt", "valid.txt"), "valid.txt", ENDINGS),
+    "translation/corpus/en-de": (
+        ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"), "train.de", "a file train.de, plain or .gz",
+    ),
+    "char_lm/corpora/new": (("train.txt", "valid.txt"), "train.txt", "train.txt or train.txt.gz"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", READERS)
+@pytest.mark.parametrize("ending", [".xz", ".zip", ".bz2", "UPPER"])
+def test_a_file_with_another_ending_is_named_and_so_are_the_endings(tmp_path, path, ending):
+    names, replaced, endings = READERS[path]
+    other = replaced.upper() if ending == "UPPER" else f"{replaced}{ending}"
+    for name in names:
+        (tmp_path / (other if name == replaced else name)).write_text(f"{name}\n")
+    source = "text" if path.startswith("char_lm") else "folder"
+    (found,) = problems(changed(path, {"source": source, "path": str(tmp_path)}))
+    assert endings in found
+    assert f"whose {other} has another ending" in found
+
 
 def test_a_folder_that_lacks_a_file(tmp_path):
     config = changed("masked_lm/corpus", {"source": "folder", "path": str(tmp_path)})
     (tmp_path / "train-1.txt.gz").touch()
     (tmp_path / "valid.pdf").touch()
-    assert problems(config) == [f"masked_lm.corpus.path: must be a folder with a file valid*, got {str(tmp_path)!r}"]
+    assert problems(config) == [
+        f"masked_lm.corpus.path: must be a folder with a file valid* {ENDINGS}, got {str(tmp_path)!r}, whose valid.pdf has "
+        "another ending"
+    ]
     (tmp_path / "valid.conllu").touch()
     assert problems(config) == []
 
@@ -21,14 +47,11 @@ def test_aligned_text_may_have_other_names(tmp_path):
     config = changed("translation/corpus/en-de", pair)
     for name in ("train.en", "train.de.gz", "val.en", "newstest.en", "newstest.de"):
         (tmp_path / name).touch()
-    assert problems(config) == [
-        f"translation.corpus.en-de.path: must be a folder with a file valid.de or val.de or dev.de, got {str(tmp_path)!r}"
-    ]
+    expected = "translation.corpus.en-de.path: must be a folder with a file"
+    assert problems(config) == [f"{expected} valid.de or val.de or dev.de, plain or .gz, got {str(tmp_path)!r}"]
     (tmp_path / "val.de").touch()
     (tmp_path / "newstest.de").rename(tmp_path / "test.de")
-    assert problems(config) == [
-        f"translation.corpus.en-de.path: must be a folder with a file newstest.de, got {str(tmp_path)!r}"
-    ]
+    assert problems(config) == [f"{expected} newstest.de, plain or .gz, got {str(tmp_path)!r}"]
 
 
 def test_what_aligned_text_has_beside_its_sentences_must_exist(tmp_path):
@@ -40,7 +63,7 @@ def test_what_aligned_text_has_beside_its_sentences_must_exist(tmp_path):
         (tmp_path / name).touch()
     missing = ["test.verses", "test.strongs.en", "test.strongs.de"]
     expected = "translation.corpus.en-de.path: must be a folder with a file"
-    assert problems(config) == [f"{expected} {name}, got {str(tmp_path)!r}" for name in missing]
+    assert problems(config) == [f"{expected} {name}, plain or .gz, got {str(tmp_path)!r}" for name in missing]
     for name in missing:
         (tmp_path / f"{name}.gz").touch()
     assert problems(config) == []

@@ -99,8 +99,8 @@ def test_newdoc_starts_a_document(tmp_path):
 
 
 def test_a_document_ends_with_its_file(tmp_path):
-    for name in ("train-1.conllu", "train-2.conllu"):
-        write(tmp_path / name, conllu("1 a X", ""))
+    for name in ("a", "b"):
+        write(tmp_path / f"train-{name}.conllu", conllu(f"1 {name} X", ""))
     assert len(list(read_folder(tmp_path, "train"))) == 2
 
 
