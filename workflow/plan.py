@@ -20,9 +20,9 @@ def planned(jobs, results: Path) -> dict[str, dict[str, str]]:
     """Return options and code of every file and folder that a stage makes below a run's folder, by its place."""
     codes, plan = {}, {}
     for job in jobs:
-        if command := re.search(r"(?:^|&& )replicate ([a-z-]+) ", job.shellcmd or ""):
+        if command := re.match(r"replicate ([a-z-]+) ", job.shellcmd or ""):
             # A figure follows from its notebook, too.
-            notebook = (*job.input.code, job.input.notebook) if command[1] == "drawn" else ()
+            notebook = (*job.input.code, job.input.notebook) if command[1] == "draw" else ()
             code = codes.setdefault((command[1], notebook), closure_hash(command[1], notebook))
             options = options_hash({key: value for key, value in job.params.items() if key not in NO_OPTIONS})
             plan |= {

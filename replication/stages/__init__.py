@@ -40,7 +40,7 @@ MODULES = {
     "replaced": ("replace", "decode"),
     "blocks": ("fit_blocks", "evaluate_blocks", "time_blocks", "time_steps", "normalizer_speed", "scaling"),
     "retrofit": ("measure_rules", "sparsify"),
-    "ledger": ("configuration", "printed", "claims", "drawn", "report", "keep", "prune"),
+    "ledger": ("configuration", "printed", "claims", "report", "keep", "prune"),
     "notebooks": ("draw",),
     "checkpoints": ("ship", "weights", "compare_weights", "archive", "replay"),
 }

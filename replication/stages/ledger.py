@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from replication.stages.options import ConfigFile, NotebookPlace
+from replication.stages.options import ConfigFile
 
 Published = Annotated[Path, typer.Option(help="folder of the papers' printed tables, with claims.csv")]
 Output = Annotated[Path, typer.Option(help="file to write")]
@@ -125,14 +125,3 @@ def report(
             temporary.write_text(render(notebook), encoding="utf-8")
     with replacing(output) as temporary:
         temporary.write_text(page(root, results.name), encoding="utf-8")
-
-
-def drawn(place: NotebookPlace, results: Annotated[Path, typer.Option(help="folder of the run's results")]) -> None:
-    """List a notebook that was executed for a run, and its figure, in the run's manifest."""
-    from replication.files.manifest import add_output
-    from replication.report.checks import check_notebook
-
-    notebook = results / "notebooks" / f"{place}.ipynb"
-    check_notebook(notebook, results.name)
-    for path in (notebook, *(results / "figures" / f"{place}{suffix}" for suffix in (".svg", ".pdf"))):
-        add_output(path)

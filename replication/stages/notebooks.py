@@ -16,6 +16,7 @@ def draw(
     notebook: Annotated[Path, typer.Argument(help="notebook of this repository")],
     output: Annotated[Path, typer.Argument(help="notebook to write")],
     values: Values = None,
+    results: Annotated[Path | None, typer.Option(help="folder of the run whose manifest lists the output")] = None,
 ) -> None:
     """Execute a notebook with parameters, such as `profile=brown`, and store it with its outputs."""
     import os
@@ -34,3 +35,16 @@ def draw(
             print("\n".join(error.traceback), file=sys.stderr)
         message = error.evalue if error.ename in IN_ONE_LINE else f"{error.ename} in cell {error.exec_count}"
         raise ValueError(f"{notebook}: {message}") from error
+    if results is not None:
+        add_to_run(results, output)
+
+
+def add_to_run(results: Path, notebook: Path) -> None:
+    """List a notebook that was executed for a run, and its figure, in the run's manifest."""
+    from replication.files.manifest import add_output
+    from replication.report.checks import check_notebook
+
+    check_notebook(notebook, results.name)
+    figure = results / "figures" / notebook.relative_to(results / "notebooks")
+    for path in (notebook, *(figure.with_suffix(suffix) for suffix in (".svg", ".pdf"))):
+        add_output(path)

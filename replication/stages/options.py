@@ -22,7 +22,6 @@ PairPlace = Annotated[
 TranslatorPlace = Annotated[str, typer.Argument(metavar="TASK", help="translation/en-de")]
 FormsPlace = Annotated[str, typer.Argument(metavar="PLACE", help="forms/sentences/fr-en")]
 SymbolsPlace = Annotated[str, typer.Argument(metavar="PLACE", help="char_lm/CORPUS or patterns/KIND/CORPUS")]
-NotebookPlace = Annotated[str, typer.Argument(metavar="NOTEBOOK", help="sparsefinder/fig04_tradeoff")]
 ModelName = Annotated[str, typer.Option("--model", help="name of the model in the configuration")]
 Cells = Annotated[list[str] | None, typer.Option("--cell", help="folder of a model; repeat; default: all of them")]
 ModelSeed = Annotated[int, typer.Option("--seed", help="one of the seeds of the section")]

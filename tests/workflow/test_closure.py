@@ -222,7 +222,7 @@ def code_of(command: str | None) -> list[str]:
     if command is None:
         return []
     stage = re.match(r"replicate ([a-z-]+) ", command)
-    return closure(stage[1]) if stage else notebook_closure(re.match(r"papermill .*?(notebooks/\S+) ", command)[1])
+    return notebook_closure(command.split()[2]) if stage[1] == "draw" else closure(stage[1])
 
 
 def stale(jobs: dict[str, dict], file: str) -> set[str]:
@@ -266,17 +266,16 @@ def keys_of(value: object) -> set[str]:
 
 def test_every_notebook_is_run(jobs):
     """And opened by hand, it draws the figure of its name."""
-    commands = [job["command"].split() for job in jobs.values() if (job["command"] or "").startswith("papermill")]
+    commands = [job["command"].split() for job in jobs.values() if (job["command"] or "").startswith("replicate draw ")]
     assert {command[2] for command in commands} == {
         str(path.relative_to(ROOT)) for path in NOTEBOOKS if ".ipynb_checkpoints" not in path.parts
     }
     for _, _, notebook, output, *options in commands:
-        options = options[: options.index(">")]
         if output.endswith(notebook):
             cells = json.loads((ROOT / notebook).read_text())["cells"]
             (cell,) = (cell for cell in cells if "parameters" in cell["metadata"].get("tags", []))
             exec("".join(cell["source"]), defaults := {})
-            told = dict(zip(options[1::3], options[2::3], strict=True))
+            told = dict(option.split("=") for option in options if "=" in option)
             assert told == {name: str(defaults[name]) for name in told}
 
 

@@ -39,7 +39,7 @@ def test_options_follow_from_settings_alone(results):
 
 
 def test_files_that_no_stage_makes_or_that_lie_elsewhere_are_not_planned(results):
-    notebook = job([results / "notebooks/a.ipynb"], command="papermill a.ipynb")
+    notebook = job([results / "notebooks/a.ipynb"], command="jupyter a.ipynb")
     archive = job([results.with_suffix(".zip")])
     assert planned([notebook, archive], results) == {}
     assert places([notebook, archive], results) == ["notebooks/a.ipynb"]

@@ -23,18 +23,17 @@ rule figure:
     resources:
         **needs("figure"),
     params:
-        # Raw (-r), because papermill turns a profile such as 2024 into a number.
         profile=PROFILE,
         parameters=lambda wildcards: [
-            f"-p {name} {value}"
+            f"--set {name}={value}"
             for name, value in NOTEBOOKS[wildcards.figure].parameters.items()
         ],
         results=RESULTS,
     message:
         "Draw {wildcards.figure}"
     shell:
-        "papermill --no-progress-bar {input.notebook} {output.notebook} -r profile {params.profile:q} {params.parameters} > {log} 2>&1"
-        " && replicate drawn {wildcards.figure} --results {params.results} >> {log} 2>&1"
+        "replicate draw {input.notebook} {output.notebook} --set profile={params.profile:q} {params.parameters}"
+        " --results {params.results} > {log} 2>&1"
 
 
 rule table:
@@ -54,8 +53,7 @@ rule table:
     message:
         "Tabulate {wildcards.table}"
     shell:
-        "papermill --no-progress-bar {input.notebook} {output} -r profile {params.profile:q} > {log} 2>&1"
-        " && replicate drawn {wildcards.table} --results {params.results} >> {log} 2>&1"
+        "replicate draw {input.notebook} {output} --set profile={params.profile:q} --results {params.results} > {log} 2>&1"
 
 
 # Targets for single notebooks, such as `snakemake fig04`.
