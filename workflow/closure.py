@@ -4,8 +4,8 @@ Imports are read from the source: those at the top of a module, those inside its
 Imports for type checkers are ignored. ``python -m workflow.closure <command>`` prints the hash of a command's code.
 
 Several stages share a module. A stage's own code is therefore its function, with the functions and constants of the module that
-it uses; rules pass their hash as a parameter. Modules that only define settings and paths are ignored, because rules pass
-settings as parameters and declare files.
+it uses. Rules pass the hash of all this as one parameter. Modules that only define settings and paths are ignored, because
+rules pass settings as parameters and declare files.
 """
 
 import ast
@@ -52,10 +52,21 @@ def function_hash(command: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
-def closure_hash(command: str, others: Iterable[str] = ()) -> str:
-    """Return the hash of everything that ``replicate <command>`` depends on, and of other files."""
-    digest = hashlib.sha256(function_hash(command).encode())
-    for path in (*closure(command), *others):
+@cache
+def closure_hash(command: str) -> str:
+    """Return the hash of everything that ``replicate <command>`` depends on."""
+    return _hash(function_hash(command), closure(command))
+
+
+@cache
+def notebook_hash(path: str) -> str:
+    """Return the hash of everything that drawing a notebook depends on."""
+    return _hash(closure_hash("draw"), [path, *notebook_closure(path)])
+
+
+def _hash(start: str, paths: Iterable[str]) -> str:
+    digest = hashlib.sha256(start.encode())
+    for path in paths:
         digest.update(path.encode() + (ROOT / path).read_bytes())
     return digest.hexdigest()[:16]
 

@@ -4,13 +4,11 @@ Snakemake compares the settings of jobs with those that it recorded in this chec
 were copied here, and ``--touch`` rewrites it. The manifest travels with the results and has the settings that made them.
 """
 
-import re
 from pathlib import Path, PurePosixPath
 
 from replication.files.manifest import configuration_of, options_hash, planned_as, read_manifest
 from replication.files.runs import MANIFEST, is_left_out
 from replication.files.storage import source_hash
-from workflow.closure import closure_hash
 
 #: Parameters of jobs that do not change their results, or that the code's hash covers.
 NO_OPTIONS = ("code", "config")
@@ -18,15 +16,14 @@ NO_OPTIONS = ("code", "config")
 
 def planned(jobs, results: Path) -> dict[str, dict[str, str]]:
     """Return options and code of every file and folder that a stage makes below a run's folder, by its place."""
-    codes, plan = {}, {}
+    plan = {}
     for job in jobs:
-        if command := re.match(r"replicate ([a-z-]+) ", job.shellcmd or ""):
-            # A figure follows from its notebook, too.
-            notebook = (*job.input.code, job.input.notebook) if command[1] == "draw" else ()
-            code = codes.setdefault((command[1], notebook), closure_hash(command[1], notebook))
+        if (job.shellcmd or "").startswith("replicate "):
             options = options_hash({key: value for key, value in job.params.items() if key not in NO_OPTIONS})
             plan |= {
-                place: {"options": options, "code": code} for place in places([job], results) if not is_left_out(place)
+                place: {"options": options, "code": job.params["code"]}
+                for place in places([job], results)
+                if not is_left_out(place)
             }
     return plan
 

@@ -12,7 +12,6 @@ KEPT = {
 # No other rule needs the archive: it is made only by `snakemake archive`.
 rule archive:
     input:
-        **job("archive"),
         files=sorted(KEPT - {CONFIGURATION}),
     output:
         f"{RESULTS}.zip",
@@ -21,7 +20,7 @@ rule archive:
     resources:
         **needs("archive"),
     params:
-        code=function_hash("archive"),
+        code=closure_hash("archive"),
         results=RESULTS,
         files=[word for path in sorted(KEPT) for word in ("--file", path)],
     message:

@@ -17,7 +17,6 @@ CHOSEN = picked(BLOCKS, "sizes", "counts", "clusters", "pooling", "metric")
 
 rule fit_blocks:
     input:
-        **job("fit-blocks"),
         graphs=[
             BLOCK_FILES.graphs("train", layer) for layer in range(RUN.masked_lm.layers)
         ],
@@ -29,7 +28,7 @@ rule fit_blocks:
     resources:
         **needs("fit_blocks"),
     params:
-        code=function_hash("fit-blocks"),
+        code=closure_hash("fit-blocks"),
         config=CONFIGURATION,
         settings=picked(RUN.masked_lm, "projection", "cluster_points"),
         blocks=FITTED,
@@ -41,7 +40,6 @@ rule fit_blocks:
 
 rule evaluate_blocks:
     input:
-        **job("evaluate-blocks"),
         model=BLOCK_FILES.model,
         tokenizer=tokenizer_files(BLOCK_FILES.tokenizer),
         tokens=BLOCK_FILES.tokens("valid"),
@@ -59,7 +57,7 @@ rule evaluate_blocks:
     resources:
         **needs("evaluate_blocks"),
     params:
-        code=function_hash("evaluate-blocks"),
+        code=closure_hash("evaluate-blocks"),
         config=CONFIGURATION,
         settings=picked(RUN.masked_lm, "evaluation"),
         blocks=CHOSEN,
@@ -72,7 +70,6 @@ rule evaluate_blocks:
 # Taking all cores keeps other jobs from disturbing the timings.
 rule time_blocks:
     input:
-        **job("time-blocks"),
         model=BLOCK_FILES.model,
         tokenizer=tokenizer_files(BLOCK_FILES.tokenizer),
         tokens=BLOCK_FILES.tokens("valid"),
@@ -85,7 +82,7 @@ rule time_blocks:
     resources:
         **needs("time_blocks"),
     params:
-        code=function_hash("time-blocks"),
+        code=closure_hash("time-blocks"),
         config=CONFIGURATION,
         settings=picked(RUN.masked_lm, "evaluation"),
         blocks=CHOSEN | picked(BLOCKS, "repeats"),

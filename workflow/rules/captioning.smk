@@ -17,7 +17,6 @@ wildcard_constraints:
 
 rule pictures:
     input:
-        **job("pictures"),
         text=files_of(CAPTIONING.source, ()),
     output:
         *([REGIONS] if DRAWN else []),
@@ -29,7 +28,7 @@ rule pictures:
     resources:
         **needs("pictures"),
     params:
-        code=function_hash("pictures"),
+        code=closure_hash("pictures"),
         config=CONFIGURATION,
         settings=picked(CAPTIONING, "source"),
         content=lambda _: content_of(files_of(CAPTIONING.source, ())),
@@ -41,7 +40,6 @@ rule pictures:
 
 rule train_captioner:
     input:
-        **job("train-captioner"),
         train=CAPTION_FILES.pictures("train"),
         regions=REGIONS,
     output:
@@ -54,7 +52,7 @@ rule train_captioner:
     resources:
         **needs("train_captioner"),
     params:
-        code=function_hash("train-captioner"),
+        code=closure_hash("train-captioner"),
         config=CONFIGURATION,
         settings=lambda wildcards: MODELS[
             f"captioning/models/{wildcards.captioner}/seed{wildcards.seed}"
@@ -68,7 +66,6 @@ rule train_captioner:
 # One process measures all models, because each takes only seconds.
 rule measure_captioners:
     input:
-        **job("measure-captioners"),
         test=CAPTION_FILES.pictures("test"),
         regions=REGIONS,
         models=[
@@ -92,7 +89,7 @@ rule measure_captioners:
     resources:
         **needs("measure_captioners"),
     params:
-        code=function_hash("measure-captioners"),
+        code=closure_hash("measure-captioners"),
         config=CONFIGURATION,
         settings=picked(CAPTIONING, "decoding", "shown"),
     message:

@@ -19,7 +19,6 @@ wildcard_constraints:
 
 rule characters:
     input:
-        **job("characters"),
         text=symbol_inputs,
     output:
         [SYMBOLS.text(split) for split in ALL_SPLITS],
@@ -29,7 +28,7 @@ rule characters:
     resources:
         **needs("characters"),
     params:
-        code=function_hash("characters"),
+        code=closure_hash("characters"),
         config=CONFIGURATION,
         settings=lambda wildcards: symbols(wildcards).corpora[wildcards.corpus].given(),
         content=lambda wildcards: content_of(symbol_inputs(wildcards)),
@@ -41,7 +40,6 @@ rule characters:
 
 rule train_characters:
     input:
-        **job("train-characters"),
         text=[SYMBOLS.text(split) for split in ALL_SPLITS],
     output:
         [
@@ -53,7 +51,7 @@ rule train_characters:
     resources:
         **needs("train_characters"),
     params:
-        code=function_hash("train-characters"),
+        code=closure_hash("train-characters"),
         config=CONFIGURATION,
         settings=lambda wildcards: MODELS[
             f"{wildcards.lm}/{wildcards.corpus}/models/{wildcards.model}/seed{wildcards.seed}"
@@ -78,7 +76,6 @@ for place, (section, files) in SYMBOL_PLACES.items():
         name:
             f"measure_characters_{name}"
         input:
-            **job("measure-characters"),
             text=[files.text(split) for split in ALL_SPLITS],
             models=[folder / "model.safetensors" for folder in folders],
             summaries=[folder / "training.json" for folder in folders],
@@ -93,7 +90,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
         resources:
             **needs("measure_characters"),
         params:
-            code=function_hash("measure-characters"),
+            code=closure_hash("measure-characters"),
             config=CONFIGURATION,
             place=place,
         message:
@@ -111,7 +108,6 @@ for place, (section, files) in SYMBOL_PLACES.items():
         name:
             f"attention_parts_{name}"
         input:
-            **job("attention-parts"),
             text=[files.text(split) for split in ("train", "test")],
             models=[folder / "model.safetensors" for folder in dense],
             summaries=[folder / "training.json" for folder in dense],
@@ -122,7 +118,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
         resources:
             **needs("attention_parts"),
         params:
-            code=function_hash("attention-parts"),
+            code=closure_hash("attention-parts"),
             config=CONFIGURATION,
             stride=section.models.dense.width,
             place=place,
@@ -135,7 +131,6 @@ for place, (section, files) in SYMBOL_PLACES.items():
         name:
             f"time_steps_{name}"
         input:
-            **job("time-steps"),
             text=files.text("train"),
             models=[
                 files.model(model, section.seeds[0]) / "model.safetensors"
@@ -150,7 +145,7 @@ for place, (section, files) in SYMBOL_PLACES.items():
         resources:
             **needs("time_steps"),
         params:
-            code=function_hash("time-steps"),
+            code=closure_hash("time-steps"),
             config=CONFIGURATION,
             settings=picked(section, "timed_steps"),
             place=place,
@@ -162,7 +157,6 @@ for place, (section, files) in SYMBOL_PLACES.items():
 
 rule character_baselines:
     input:
-        **job("character-baselines"),
         text=[SYMBOLS.text(split) for split in ALL_SPLITS],
     output:
         SYMBOLS.baselines,
@@ -171,7 +165,7 @@ rule character_baselines:
     resources:
         **needs("character_baselines"),
     params:
-        code=function_hash("character-baselines"),
+        code=closure_hash("character-baselines"),
         config=CONFIGURATION,
     message:
         "Measure the n-gram baselines of {wildcards.corpus}"

@@ -7,7 +7,6 @@ for number, ((section, _), names) in enumerate(imported_models().items()):
         name:
             f"weights_{number}_{section}"
         input:
-            **job("weights"),
             weights=[
                 Path(RUN.checkpoints, name, file)
                 for name in names
@@ -23,7 +22,7 @@ for number, ((section, _), names) in enumerate(imported_models().items()):
         resources:
             **needs("weights"),
         params:
-            code=function_hash("weights"),
+            code=closure_hash("weights"),
             config=CONFIGURATION,
             settings=[model.run for model in models],
             names=names,

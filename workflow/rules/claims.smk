@@ -3,7 +3,6 @@
 
 rule claims:
     input:
-        code=closure("claims"),
         claims="config/published/claims.csv",
         data=measured(RUN),
         # The ledger reads none of these, but refuses a run with files that a running job has not listed yet.
@@ -22,7 +21,7 @@ rule claims:
     resources:
         **needs("claims"),
     params:
-        code=function_hash("claims"),
+        code=closure_hash("claims"),
         results=RESULTS,
         settings=DECISIVE,
     message:

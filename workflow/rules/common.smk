@@ -1,4 +1,4 @@
-"""Definitions shared by all rules: the run's configuration, its models, and the common inputs of jobs."""
+"""Definitions shared by all rules: the run's configuration, its models, and what several rules share."""
 
 import shlex
 from dataclasses import asdict
@@ -37,7 +37,7 @@ from replication.trained import (
     members,
     trained_models,
 )
-from workflow.closure import closure, function_hash, notebook_closure
+from workflow.closure import closure_hash, notebook_hash
 from workflow.environment import use_own_environment
 from workflow.notebooks import measured, notebooks
 from workflow.resources import resources_of
@@ -82,11 +82,6 @@ wildcard_constraints:
     source="[a-z]+",
     target="[a-z]+",
     seed=r"\d+",
-
-
-def job(command):
-    """Return the common inputs of a stage's jobs: its code."""
-    return {"code": closure(command)}
 
 
 def needs(rule):

@@ -2,8 +2,6 @@
 
 
 rule factorised:
-    input:
-        **job("factorised"),
     output:
         reach_table(PROFILE),
     log:
@@ -11,7 +9,7 @@ rule factorised:
     resources:
         **needs("factorised"),
     params:
-        code=function_hash("factorised"),
+        code=closure_hash("factorised"),
         config=CONFIGURATION,
     message:
         "Trace information through factorised attention"

@@ -16,7 +16,6 @@ wildcard_constraints:
 
 rule form_corpus:
     input:
-        **job("parallel-corpus"),
         text=text_of(PARALLEL_PLACES, "forms/{unit}/{source}-{target}"),
     output:
         directory(FORMS.folder / "corpus"),
@@ -25,7 +24,7 @@ rule form_corpus:
     resources:
         **needs("form_corpus"),
     params:
-        code=function_hash("parallel-corpus"),
+        code=closure_hash("parallel-corpus"),
         config=CONFIGURATION,
         settings=lambda wildcards: text_settings(form_place(wildcards)),
         words=lambda wildcards: form_place(wildcards).section.words,
@@ -38,7 +37,6 @@ rule form_corpus:
 
 rule form_binarize:
     input:
-        **job("binarize"),
         corpus=FORMS.folder / "corpus",
     output:
         directory(FORMS.data),
@@ -47,7 +45,7 @@ rule form_binarize:
     resources:
         **needs("form_binarize"),
     params:
-        code=function_hash("binarize"),
+        code=closure_hash("binarize"),
         config=CONFIGURATION,
         settings=lambda wildcards: picked(
             form_place(wildcards).section, "words", "merges"
@@ -73,7 +71,6 @@ for place, text in PARALLEL_PLACES.items():
             name:
                 f"train_forms_{name}_{number}"
             input:
-                **job("train-forms"),
                 data=files.data,
             output:
                 [
@@ -86,7 +83,7 @@ for place, text in PARALLEL_PLACES.items():
             resources:
                 **needs("train_forms"),
             params:
-                code=function_hash("train-forms"),
+                code=closure_hash("train-forms"),
                 config=CONFIGURATION,
                 settings=[MODELS[f"{place}/{cell.name}"].run for cell in cells],
                 place=place,
@@ -102,7 +99,6 @@ for place, text in PARALLEL_PLACES.items():
             name:
                 f"measure_forms_{name}_{number}"
             input:
-                **job("measure-forms"),
                 corpus=files.folder / "corpus",
                 data=files.data,
                 models=[files.cell(cell.name) / "model.safetensors" for cell in cells],
@@ -118,7 +114,7 @@ for place, text in PARALLEL_PLACES.items():
             resources:
                 **needs("measure_forms"),
             params:
-                code=function_hash("measure-forms"),
+                code=closure_hash("measure-forms"),
                 config=CONFIGURATION,
                 settings=picked(section, "beam", "tested"),
                 columns=[cell.columns for cell in cells],

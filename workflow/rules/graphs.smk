@@ -5,7 +5,6 @@ TASK = GraphTask(RESULTS / "{task}")
 
 rule project:
     input:
-        **job("project"),
         graphs=graphs_of("train"),
     output:
         [directory(TASK.projections(seed)) for seed in SEEDS],
@@ -15,7 +14,7 @@ rule project:
     resources:
         **needs("project"),
     params:
-        code=function_hash("project"),
+        code=closure_hash("project"),
         config=CONFIGURATION,
         settings=task_settings("projection"),
     message:
@@ -26,7 +25,6 @@ rule project:
 
 rule cluster:
     input:
-        **job("cluster"),
         graphs=graphs_of("train"),
         projections=[TASK.projections(seed) for seed in SEEDS],
     output:
@@ -37,7 +35,7 @@ rule cluster:
     resources:
         **needs("cluster"),
     params:
-        code=function_hash("cluster"),
+        code=closure_hash("cluster"),
         config=CONFIGURATION,
         settings=task_settings("methods", "cluster_points"),
     message:
@@ -48,7 +46,6 @@ rule cluster:
 
 rule sweep:
     input:
-        **job("sweep"),
         graphs=graphs_of("valid"),
         projections=[TASK.projections(seed) for seed in SEEDS],
         centroids=[TASK.centroids(seed) for seed in SEEDS],
@@ -59,7 +56,7 @@ rule sweep:
     resources:
         **needs("sweep"),
     params:
-        code=function_hash("sweep"),
+        code=closure_hash("sweep"),
         config=CONFIGURATION,
         settings=task_settings("methods", "windows", "global_tokens"),
     message:

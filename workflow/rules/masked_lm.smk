@@ -12,7 +12,6 @@ wildcard_constraints:
 
 rule corpus:
     input:
-        **job("corpus"),
         text=text_of(TOKEN_PLACES, "masked_lm"),
     output:
         [FILES.corpus(split) for split in SPLITS],
@@ -23,7 +22,7 @@ rule corpus:
     resources:
         **needs("corpus"),
     params:
-        code=function_hash("corpus"),
+        code=closure_hash("corpus"),
         config=CONFIGURATION,
         settings=lambda _: text_settings(TOKEN_PLACES["masked_lm"]),
     message:
@@ -34,7 +33,6 @@ rule corpus:
 
 rule tokenize:
     input:
-        **job("tokenize"),
         pretrained=local_model(SECTION.tokenizer.pretrained),
         corpus=[FILES.corpus(split) for split in SPLITS],
     output:
@@ -46,7 +44,7 @@ rule tokenize:
     resources:
         **needs("tokenize"),
     params:
-        code=function_hash("tokenize"),
+        code=closure_hash("tokenize"),
         config=CONFIGURATION,
         settings=picked(SECTION, "tokenizer", "length"),
     message:
@@ -57,7 +55,6 @@ rule tokenize:
 
 rule unseen_corpus:
     input:
-        **job("corpus"),
         text=text_of(TOKEN_PLACES, "masked_lm/unseen/{name}"),
     output:
         UNSEEN.corpus("valid"),
@@ -66,7 +63,7 @@ rule unseen_corpus:
     resources:
         **needs("unseen_corpus"),
     params:
-        code=function_hash("corpus"),
+        code=closure_hash("corpus"),
         config=CONFIGURATION,
         settings=lambda wildcards: text_settings(
             TOKEN_PLACES[f"masked_lm/unseen/{wildcards.name}"]
@@ -79,7 +76,6 @@ rule unseen_corpus:
 
 rule tokenize_unseen:
     input:
-        **job("tokenize"),
         corpus=UNSEEN.corpus("valid"),
         tokenizer=tokenizer_files(FILES.tokenizer),
     output:
@@ -89,7 +85,7 @@ rule tokenize_unseen:
     resources:
         **needs("tokenize_unseen"),
     params:
-        code=function_hash("tokenize"),
+        code=closure_hash("tokenize"),
         config=CONFIGURATION,
         settings=picked(SECTION, "length"),
     message:
@@ -100,7 +96,6 @@ rule tokenize_unseen:
 
 rule train_masked_lm:
     input:
-        **job("train-masked-lm"),
         pretrained=local_model(getattr(SECTION.model, "pretrained", None)),
         tokens=FILES.tokens("train"),
         tokenizer=tokenizer_files(FILES.tokenizer),
@@ -114,7 +109,7 @@ rule train_masked_lm:
     resources:
         **needs("train_masked_lm"),
     params:
-        code=function_hash("train-masked-lm"),
+        code=closure_hash("train-masked-lm"),
         config=CONFIGURATION,
         settings=MODELS["masked_lm/model"].run,
     message:
@@ -125,7 +120,6 @@ rule train_masked_lm:
 
 rule perplexity:
     input:
-        **job("perplexity"),
         model=FILES.model,
         tokenizer=tokenizer_files(FILES.tokenizer),
         tokens=[
@@ -140,7 +134,7 @@ rule perplexity:
     resources:
         **needs("perplexity"),
     params:
-        code=function_hash("perplexity"),
+        code=closure_hash("perplexity"),
         config=CONFIGURATION,
         settings=picked(SECTION, "evaluation"),
         unseen=list(SECTION.unseen),
@@ -152,7 +146,6 @@ rule perplexity:
 
 rule extract:
     input:
-        **job("extract"),
         model=FILES.model,
         tokens=[FILES.tokens(split) for split in SPLITS],
     output:
@@ -168,7 +161,7 @@ rule extract:
     resources:
         **needs("extract"),
     params:
-        code=function_hash("extract"),
+        code=closure_hash("extract"),
         config=CONFIGURATION,
         settings=picked(SECTION, "graphs"),
         seed=RUN.seed,
@@ -180,7 +173,6 @@ rule extract:
 
 rule replace:
     input:
-        **job("replace"),
         model=FILES.model,
         tokenizer=tokenizer_files(FILES.tokenizer),
         tokens=FILES.tokens("valid"),
@@ -195,7 +187,7 @@ rule replace:
     resources:
         **needs("replace"),
     params:
-        code=function_hash("replace"),
+        code=closure_hash("replace"),
         config=CONFIGURATION,
         settings=picked(SECTION, "replaced", "global_tokens", "evaluation"),
     message:
@@ -206,7 +198,6 @@ rule replace:
 
 rule coreference:
     input:
-        **job("coreference"),
         graphs=[FILES.graphs("valid", layer) for layer in range(SECTION.layers)],
         tokens=FILES.tokens("valid"),
     output:
@@ -216,7 +207,7 @@ rule coreference:
     resources:
         **needs("coreference"),
     params:
-        code=function_hash("coreference"),
+        code=closure_hash("coreference"),
         config=CONFIGURATION,
     message:
         "Find heads that attend to coreferent tokens"
@@ -226,7 +217,6 @@ rule coreference:
 
 rule tags:
     input:
-        **job("tags"),
         graphs=[FILES.graphs("valid", layer) for layer in range(SECTION.layers)],
         tokens=FILES.tokens("valid"),
         projections=FILES.projections(SEEDS[0]),
@@ -238,7 +228,7 @@ rule tags:
     resources:
         **needs("tags"),
     params:
-        code=function_hash("tags"),
+        code=closure_hash("tags"),
         config=CONFIGURATION,
         settings=picked(SECTION, "tag_clusters"),
     message:

@@ -11,7 +11,6 @@ CONTENDER_FOLDERS = [
 
 rule speed_corpus:
     input:
-        **job("parallel-corpus"),
         text=text_of(PARALLEL_PLACES, "normalizer_speed"),
     output:
         [
@@ -24,7 +23,7 @@ rule speed_corpus:
     resources:
         **needs("speed_corpus"),
     params:
-        code=function_hash("parallel-corpus"),
+        code=closure_hash("parallel-corpus"),
         config=CONFIGURATION,
         settings=lambda _: text_settings(SPEED_TEXT),
     message:
@@ -35,7 +34,6 @@ rule speed_corpus:
 
 rule speed_binarize:
     input:
-        **job("binarize"),
         corpus=rules.speed_corpus.output,
     output:
         directory(SPEED_FILES.data),
@@ -44,7 +42,7 @@ rule speed_binarize:
     resources:
         **needs("speed_binarize"),
     params:
-        code=function_hash("binarize"),
+        code=closure_hash("binarize"),
         config=CONFIGURATION,
         settings=picked(SPEED, "words", "merges"),
     message:
@@ -55,7 +53,6 @@ rule speed_binarize:
 
 rule train_normalizers:
     input:
-        **job("train-normalizers"),
         data=rules.speed_binarize.output,
     output:
         [folder / file for folder in CONTENDER_FOLDERS for file in TRANSLATOR_FILES],
@@ -64,7 +61,7 @@ rule train_normalizers:
     resources:
         **needs("train_normalizers"),
     params:
-        code=function_hash("train-normalizers"),
+        code=closure_hash("train-normalizers"),
         config=CONFIGURATION,
         settings=picked(SPEED, "architecture", "training", "top_k"),
         seed=RUN.seed,
@@ -76,7 +73,6 @@ rule train_normalizers:
 
 rule normalizer_speed:
     input:
-        **job("normalizer-speed"),
         data=rules.speed_binarize.output,
         models=[folder / "model.safetensors" for folder in CONTENDER_FOLDERS],
         references=SPEED_FILES.corpus("test", SPEED_TEXT.pair[1]),
@@ -91,7 +87,7 @@ rule normalizer_speed:
     resources:
         **needs("normalizer_speed"),
     params:
-        code=function_hash("normalizer-speed"),
+        code=closure_hash("normalizer-speed"),
         config=CONFIGURATION,
         settings=picked(SPEED, "repeats", "beam", "batch"),
     message:

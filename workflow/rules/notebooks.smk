@@ -10,7 +10,6 @@ wildcard_constraints:
 
 rule figure:
     input:
-        code=lambda wildcards: notebook_closure(NOTEBOOKS[wildcards.figure].path),
         notebook=lambda wildcards: NOTEBOOKS[wildcards.figure].path,
         style="replication/plots/print.mplstyle",
         data=lambda wildcards: NOTEBOOKS[wildcards.figure].reads,
@@ -23,6 +22,7 @@ rule figure:
     resources:
         **needs("figure"),
     params:
+        code=lambda wildcards: notebook_hash(NOTEBOOKS[wildcards.figure].path),
         profile=PROFILE,
         parameters=lambda wildcards: [
             f"--set {name}={value}"
@@ -38,7 +38,6 @@ rule figure:
 
 rule table:
     input:
-        code=lambda wildcards: notebook_closure(NOTEBOOKS[wildcards.table].path),
         notebook=lambda wildcards: NOTEBOOKS[wildcards.table].path,
         data=lambda wildcards: NOTEBOOKS[wildcards.table].reads,
     output:
@@ -48,6 +47,7 @@ rule table:
     resources:
         **needs("table"),
     params:
+        code=lambda wildcards: notebook_hash(NOTEBOOKS[wildcards.table].path),
         profile=PROFILE,
         results=RESULTS,
     message:

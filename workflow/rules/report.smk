@@ -3,7 +3,6 @@
 
 rule report:
     input:
-        code=closure("report"),
         page=[
             f"replication/report/{name}"
             for name in ("page.html", "page.css", "page.js", "notebook.css")
@@ -20,7 +19,7 @@ rule report:
     resources:
         **needs("report"),
     params:
-        code=function_hash("report"),
+        code=closure_hash("report"),
         results=RESULTS,
         settings=DECISIVE,
     message:

@@ -10,7 +10,6 @@ RETROFIT_MODEL = MaskedLM(RESULTS / "masked_lm").model if OWN_MODEL else []
 
 rule retrofit_corpus:
     input:
-        **job("corpus"),
         text=text_of(TOKEN_PLACES, "retrofit"),
     output:
         [RETROFIT_FILES.corpus(split) for split in SPLITS],
@@ -20,7 +19,7 @@ rule retrofit_corpus:
     resources:
         **needs("retrofit_corpus"),
     params:
-        code=function_hash("corpus"),
+        code=closure_hash("corpus"),
         config=CONFIGURATION,
         settings=lambda _: text_settings(RETROFIT_TEXT),
     message:
@@ -31,7 +30,6 @@ rule retrofit_corpus:
 
 rule retrofit_tokenize:
     input:
-        **job("tokenize"),
         pretrained=local_model(RETROFIT_TEXT.pretrained),
         corpus=[RETROFIT_FILES.corpus(split) for split in SPLITS],
         tokenizer=tokenizer_files(RETROFIT_TEXT.tokenizer) if OWN_MODEL else [],
@@ -44,7 +42,7 @@ rule retrofit_tokenize:
     resources:
         **needs("retrofit_tokenize"),
     params:
-        code=function_hash("tokenize"),
+        code=closure_hash("tokenize"),
         config=CONFIGURATION,
         settings=picked(RETROFIT, "length", "model"),
     message:
@@ -55,7 +53,6 @@ rule retrofit_tokenize:
 
 rule measure_rules:
     input:
-        **job("measure-rules"),
         pretrained=local_model(RETROFIT_TEXT.pretrained),
         model=RETROFIT_MODEL,
         tokens=[RETROFIT_FILES.tokens(split) for split in SPLITS],
@@ -68,7 +65,7 @@ rule measure_rules:
     resources:
         **needs("measure_rules"),
     params:
-        code=function_hash("measure-rules"),
+        code=closure_hash("measure-rules"),
         config=CONFIGURATION,
         settings=RETROFIT.given(),
         seeds=list(SEEDS),
@@ -80,7 +77,6 @@ rule measure_rules:
 
 rule sparsify:
     input:
-        **job("sparsify"),
         pretrained=local_model(RETROFIT_TEXT.pretrained),
         model=RETROFIT_MODEL,
         tokens=[RETROFIT_FILES.tokens(split) for split in SPLITS],
@@ -98,7 +94,7 @@ rule sparsify:
     resources:
         **needs("sparsify"),
     params:
-        code=function_hash("sparsify"),
+        code=closure_hash("sparsify"),
         config=CONFIGURATION,
         settings=RETROFIT.given(),
         seed=SEEDS[0],

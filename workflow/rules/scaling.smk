@@ -2,8 +2,6 @@
 
 
 rule scaling:
-    input:
-        **job("scaling"),
     output:
         scaling_table(PROFILE),
     log:
@@ -13,7 +11,7 @@ rule scaling:
     resources:
         **needs("scaling"),
     params:
-        code=function_hash("scaling"),
+        code=closure_hash("scaling"),
         config=CONFIGURATION,
         settings=RUN.scaling.given(),
         seed=RUN.seed,

@@ -7,7 +7,6 @@ MT_LOGS = LOGS / "translation" / "{source}-{target}"
 
 rule parallel_corpus:
     input:
-        **job("parallel-corpus"),
         text=text_of(PARALLEL_PLACES, "translation/{source}-{target}"),
     output:
         corpus_files(PAIR, ALL_SPLITS),
@@ -18,7 +17,7 @@ rule parallel_corpus:
     resources:
         **needs("parallel_corpus"),
     params:
-        code=function_hash("parallel-corpus"),
+        code=closure_hash("parallel-corpus"),
         config=CONFIGURATION,
         settings=pair_settings,
     message:
@@ -29,7 +28,6 @@ rule parallel_corpus:
 
 rule binarize:
     input:
-        **job("binarize"),
         corpus=corpus_files(PAIR, ALL_SPLITS),
         like=PAIR.pretraining.data if MT.pretraining else [],
     output:
@@ -40,7 +38,7 @@ rule binarize:
     resources:
         **needs("binarize"),
     params:
-        code=function_hash("binarize"),
+        code=closure_hash("binarize"),
         config=CONFIGURATION,
         settings=picked(MT, "words", "merges"),
     message:
@@ -51,7 +49,6 @@ rule binarize:
 
 rule train_translation:
     input:
-        **job("train-translation"),
         data=rules.binarize.output,
         initial=PAIR.pretraining.model if MT.pretraining else [],
     output:
@@ -62,7 +59,7 @@ rule train_translation:
     resources:
         **needs("train_translation"),
     params:
-        code=function_hash("train-translation"),
+        code=closure_hash("train-translation"),
         config=CONFIGURATION,
         settings=picked(MT, "architecture", "training"),
         seed=RUN.seed,
@@ -78,7 +75,6 @@ if MT.pretraining:
 
     rule pretraining_corpus:
         input:
-            **job("parallel-corpus"),
             text=text_of(PARALLEL_PLACES, "translation/{source}-{target}/pretraining"),
         output:
             corpus_files(FIRST, SPLITS),
@@ -88,7 +84,7 @@ if MT.pretraining:
         resources:
             **needs("parallel_corpus"),
         params:
-            code=function_hash("parallel-corpus"),
+            code=closure_hash("parallel-corpus"),
             config=CONFIGURATION,
             settings=lambda wildcards: text_settings(
                 PARALLEL_PLACES[
@@ -103,7 +99,6 @@ if MT.pretraining:
 
     rule pretraining_binarize:
         input:
-            **job("binarize"),
             corpus=corpus_files(FIRST, SPLITS),
         output:
             directory(FIRST.data),
@@ -113,7 +108,7 @@ if MT.pretraining:
         resources:
             **needs("binarize"),
         params:
-            code=function_hash("binarize"),
+            code=closure_hash("binarize"),
             config=CONFIGURATION,
             settings=picked(MT, "words", "merges"),
         message:
@@ -124,7 +119,6 @@ if MT.pretraining:
 
     rule pretraining_train:
         input:
-            **job("train-translation"),
             data=rules.pretraining_binarize.output,
         output:
             [FIRST.model_file(name) for name in TRANSLATOR_FILES],
@@ -134,7 +128,7 @@ if MT.pretraining:
         resources:
             **needs("train_translation"),
         params:
-            code=function_hash("train-translation"),
+            code=closure_hash("train-translation"),
             config=CONFIGURATION,
             settings=picked(MT, "architecture", "pretraining"),
             seed=RUN.seed,
@@ -147,7 +141,6 @@ if MT.pretraining:
 
 rule extract_decoder:
     input:
-        **job("extract-decoder"),
         model=PAIR.model,
         data=rules.binarize.output,
     output:
@@ -163,7 +156,7 @@ rule extract_decoder:
     resources:
         **needs("extract_decoder"),
     params:
-        code=function_hash("extract-decoder"),
+        code=closure_hash("extract-decoder"),
         config=CONFIGURATION,
         settings=picked(MT, "graphs"),
         seed=RUN.seed,
@@ -175,7 +168,6 @@ rule extract_decoder:
 
 rule decode:
     input:
-        **job("decode"),
         model=PAIR.model,
         data=rules.binarize.output,
         references=PAIR.corpus("test", "{target}"),
@@ -190,7 +182,7 @@ rule decode:
     resources:
         **needs("decode"),
     params:
-        code=function_hash("decode"),
+        code=closure_hash("decode"),
         config=CONFIGURATION,
         settings=picked(MT, "replaced", "global_tokens", "decoding"),
     message:
@@ -201,7 +193,6 @@ rule decode:
 
 rule bleu:
     input:
-        **job("bleu"),
         model=PAIR.model,
         data=rules.binarize.output,
         references=PAIR.corpus("test", "{target}"),
@@ -213,7 +204,7 @@ rule bleu:
     resources:
         **needs("bleu"),
     params:
-        code=function_hash("bleu"),
+        code=closure_hash("bleu"),
         config=CONFIGURATION,
         beam=MT.decoding.beam,
     message:
