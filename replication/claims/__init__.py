@@ -24,6 +24,7 @@ from replication.claims.band import Band
 from replication.claims.change import changing
 from replication.claims.curves import in_words
 from replication.claims.finding import FAILS, NOT_COMPARABLE, UNKNOWN, UNTESTED, VERDICTS, Effect, Finding, Rule, Test
+from replication.claims.stated import check_claims
 from replication.files.reading import digest, noting
 
 __all__ = ["TESTS", "VERDICTS", "Effect", "Finding", "Rule", "ledger"]
@@ -69,8 +70,9 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
     Raises
     ------
     ValueError
-        If a claim has no test, or a test has no claim.
+        If a claim has no test, or a test has no claim, or a claim is stated twice or without a finite threshold.
     """
+    check_claims(claims)
     if set(claims["id"]) != set(TESTS):
         unmatched = sorted(set(claims["id"]) ^ set(TESTS))
         raise ValueError(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from replication.claims.finding import UNTESTED
+from replication.files.errors import FormatError
 from replication.files.verification import inputs
 
 #: Name of the run with the papers' own tables.
@@ -22,7 +23,16 @@ def ledgers(root: Path, profile: str) -> dict[str, pd.DataFrame]:
     paths = {profile: current} if current.exists() else {}
     paths |= {name: reported[name] for name in sorted(reported, key=PAPERS.__eq__) if name not in paths}
     inputs(*paths.values())
-    return {name: pd.read_csv(path, keep_default_na=False) for name, path in paths.items()}
+    return {name: _read(path) for name, path in paths.items()}
+
+
+def _read(path: Path) -> pd.DataFrame:
+    ledger = pd.read_csv(path, keep_default_na=False)
+    if missing := {"id", "verdict", "effect", "interval"} - {*ledger}:
+        raise FormatError(f"{path}: must have a column {min(missing)}, got {', '.join(ledger)}")
+    if twice := ledger["id"][ledger["id"].duplicated()].tolist():
+        raise FormatError(f"{path}: must have each claim once, got {twice[0]} twice")
+    return ledger
 
 
 def known(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from replication.files.errors import FormatError
-from replication.files.names import place_within
+from replication.files.form import check_form
 from replication.files.runs import CONFIGURATION, LOCK, MANIFEST, is_left_out, place_of, root_of
 
 #: Hexadecimal digits of hashes other than a file's own.
@@ -177,10 +177,9 @@ def _parsed(path: Path, size: int, changed: int) -> dict:
         raise FormatError(f"{path}: is damaged ({error}); {_anew(path.parent)}") from None
     if text_hash(json.dumps(manifest)) != expected:
         raise FormatError(f"{path}: has been changed by hand; {_anew(path.parent)}")
+    check_form(path, manifest)
     if manifest["profile"] != (name := path.parent.name):
         raise FormatError(f"{path}: must be of the run {name}, got {manifest['profile']}; run files must not be moved")
-    for place in (*manifest["made"], *manifest["plan"]):
-        place_within(path, place)
     return manifest
 
 

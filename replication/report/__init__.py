@@ -14,6 +14,7 @@ import yaml
 from replication.claims.finding import UNTESTED
 from replication.claims.overview import MAIN, demonstrates, overview
 from replication.claims.runs import PAPERS, known, ledgers
+from replication.claims.stated import check_claims
 from replication.files.machines import joined, machines
 from replication.files.manifest import read_manifest
 from replication.files.storage import source_hash
@@ -72,6 +73,7 @@ def page(root: Path, profile: str) -> str:
     for notebook in listed_files(results / "notebooks", "**/*.ipynb"):
         check_notebook(notebook, profile)
     claims = pd.read_csv(root / "config/published/claims.csv", keep_default_na=False)
+    check_claims(claims, f"{root / 'config/published/claims.csv'}")
     runs = ledgers(root, profile)
     if profile not in runs:
         raise FileNotFoundError(f"{results}: has no claims.csv; run the workflow first")

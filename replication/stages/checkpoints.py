@@ -82,7 +82,8 @@ def archive(
     """Write a checksummed zip of files of a run, an RO-Crate with the stage, origin and versions of every file."""
     from replication.archives.container import write
     from replication.archives.crate import METADATA, metadata
-    from replication.files.manifest import MANIFEST, encode, excerpt
+    from replication.files.manifest import MANIFEST, encode, excerpt, read_manifest
+    from replication.files.runs import root_of
     from replication.files.verification import verify
     from replication.report.checks import check_notebook
 
@@ -95,7 +96,10 @@ def archive(
             check_notebook(path, results.name)
     manifest = verify(results, whole=True, drawn=True)
     contents = {path.as_posix(): path for path in files} | {METADATA: metadata(results, files, manifest)}
-    write(output, contents | {(results / MANIFEST).as_posix(): encode(excerpt(manifest, results, files))})
+    # Stored runs have ledgers in the archive.
+    roots = {root.relative_to(Path.cwd()) for root in map(root_of, files) if root and root.is_relative_to(Path.cwd())}
+    kept = {(root / MANIFEST).as_posix(): encode(excerpt(read_manifest(root), root, files)) for root in roots}
+    write(output, contents | kept)
 
 
 def replay(

@@ -61,11 +61,13 @@ def claims(
     import pandas as pd
 
     from replication.claims import ledger
+    from replication.claims.stated import check_claims
     from replication.files.storage import write_table
     from replication.files.verification import verify
 
     verify(results)
     stated = pd.read_csv(published / "claims.csv")
+    check_claims(stated, f"{published / 'claims.csv'}")
     write_table(output, ledger(stated, results))
 
 

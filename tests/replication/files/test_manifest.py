@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.files.manifest import MANIFEST, FormatError, changing, making, read_manifest, write_plan
+from replication.files.manifest import MANIFEST, FormatError, changing, encode, making, read_manifest, write_plan
 from replication.files.storage import replacing
 from replication.files.verification import inputs, listed_files, prune, unplanned, verify
 
@@ -277,3 +277,47 @@ def test_the_manifest_is_readable(results):
     text = (results / MANIFEST).read_text()
     assert json.loads(text)["profile"] == "tiny"
     assert text.count("\n") > 10
+
+
+#: Manifests of another form, by what they lack or have: a right checksum says nothing about them.
+FORMS = {
+    "profile is missing": lambda it: it.pop("profile"),
+    "made is a list": lambda it: it.update(made=[]),
+    "plan is missing": lambda it: it.pop("plan"),
+    "plan is a text": lambda it: it.update(plan="task"),
+    "an entry is a list": lambda it: it["made"].update({"task/first.csv": []}),
+    "a checksum is missing": lambda it: it["made"]["task/first.csv"].pop("sha256"),
+    "a checksum is a number": lambda it: it["made"]["task/first.csv"].update(sha256=3),
+    "a stage is missing": lambda it: it["made"]["task/first.csv"].pop("stage"),
+    "a stage is empty": lambda it: it["made"]["task/first.csv"].update(stage=" "),
+    "inputs are a list": lambda it: it["made"]["task/first.csv"].update(inputs=["config.yaml"]),
+    "an input is a number": lambda it: it["made"]["task/first.csv"].update(inputs={"config.yaml": 3}),
+    "options are missing": lambda it: it["made"]["task/first.csv"].pop("options"),
+    "configuration is missing": lambda it: it["made"]["task/first.csv"].pop("code"),
+    "a plan is a text": lambda it: it["plan"].update({"task": "o"}),
+    "a plan has no options": lambda it: it["plan"].update({"task": {"code": "c"}}),
+    "a machine is unknown": lambda it: it["made"]["task/first.csv"].update(machine="none"),
+    "a machine is a list": lambda it: it["made"]["task/first.csv"].update(machine=["none"]),
+    "machines are a list": lambda it: it.update(machines=[]),
+    "whole is a text": lambda it: it.update(whole="yes"),
+    "dropped is a list": lambda it: it.update(dropped=["task"]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_manifest_of_another_form_is_refused_by_name(results, form):
+    """Each ended in a traceback."""
+    manifest = json.loads((results / MANIFEST).read_text())
+    del manifest["checksum"]
+    FORMS[form](manifest)
+    (results / MANIFEST).write_bytes(encode(manifest))
+    for check in (verify, unplanned, lambda root: inputs(root / "task/first.csv")):
+        with pytest.raises(FormatError, match=r"made\.json: .* must be .*, got .*; restore it"):
+            check(results)
+
+
+@pytest.mark.parametrize("content", ["[]", "3", '"text"', "null"])
+def test_a_manifest_that_is_no_object_is_refused(results, content):
+    (results / MANIFEST).write_text(content)
+    with pytest.raises(FormatError, match=r"made\.json: is damaged"):
+        verify(results)
