@@ -11,6 +11,7 @@ from replication.char_lm.data import Alphabet
 from replication.char_lm.matrix_transformer import MatrixTransformer
 from replication.char_lm.recurrent import RecurrentModel
 from replication.char_lm.transformer_xl import TransformerXL
+from replication.files.contents import load_weights
 from replication.files.storage import read_header, read_tensors, write_tensors
 from sparselib.checks import at_least, one_of
 from sparselib.forms import factorised, form
@@ -94,7 +95,7 @@ def load_model(path: str | Path) -> tuple[RecurrentModel, Alphabet]:
     header = read_header(path, kind=KIND)
     alphabet = Alphabet(bytes(header["symbols"]))
     model = build_model(header["settings"], len(alphabet), seed=0)
-    model.load_state_dict(read_tensors(path, kind=KIND))
+    load_weights(model, path, read_tensors(path, kind=KIND))
     return model.to(accelerator()).eval(), alphabet
 
 

@@ -1,6 +1,5 @@
 """Sparsefinder's claims about masked language modelling (section 6); tests get the task's folder."""
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.premises import configuration
 from replication.claims.scores import Units, counted, means, over_seeds, plain
 from replication.claims.settings import of_points, papers_own
+from replication.files.contents import read_json
 from replication.files.reading import noted, read_table
 from replication.files.verification import listed_files
 from replication.points import POINT, over_heads
@@ -128,7 +128,7 @@ def _(folder: Path) -> Finding:
     if "hidden_size" not in sizes and not trained.exists():
         return Finding([], missing=["the run has no record of the pretrained model's sizes"])
     if "hidden_size" not in sizes:
-        sizes = json.loads(noted(trained).read_text(encoding="utf-8"))["architecture"]
+        sizes = read_json(noted(trained))["architecture"]
     length, reduced = settings["length"], settings["projection"]["dimension"]
     head = sizes["hidden_size"] // sizes["num_attention_heads"]
     return Finding([distance_saving(length, head, reduced)])

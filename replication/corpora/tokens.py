@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from replication.corpora.documents import Document
+from replication.files.contents import check_tensors
 from replication.files.manifest import add_output
 from replication.files.paths import located
-from replication.files.storage import replacing, write_tensors
+from replication.files.storage import FormatError, read_tensors, replacing, write_tensors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -156,3 +157,22 @@ def _nouns(document: Document) -> Iterator[str]:
     for sentence in document.sentences:
         for word, tag in zip(sentence.words, sentence.tags or [""] * len(sentence.words), strict=True):
             yield word if tag in ("NOUN", "PROPN") else ""
+
+
+def read_tokens(path: str | Path) -> dict[str, Tensor]:
+    """Read a file of :func:`write_blocks`.
+
+    Raises
+    ------
+    FormatError
+        If it lacks the token ids, or a tensor has another shape.
+    """
+    tensors = read_tensors(path, kind=KIND)
+    check_tensors(path, tensors, {"input_ids": 2} | dict.fromkeys(tensors, 2))
+    for name, numbers in tensors.items():
+        if numbers.is_floating_point() or numbers.shape != tensors["input_ids"].shape:
+            raise FormatError(
+                f"{path}: {name} must have a whole number for each token {list(tensors['input_ids'].shape)}, got"
+                f" {numbers.dtype} {list(numbers.shape)}"
+            )
+    return tensors

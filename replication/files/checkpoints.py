@@ -16,6 +16,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save
 
+from replication.files.contents import Contents, read_json
 from replication.files.names import file_name, place_within
 from replication.files.storage import FormatError, replacing, write_json
 
@@ -144,7 +145,7 @@ def unpack(
                 f"{folder / files}: its hash{others} is {actual[:16]}, but {checkpoints / TABLE} {listed};"
                 f" to restore it: git stash push {folder}"
             )
-    made_by = json.loads((folder / MADE_BY).read_text())
+    made_by = read_json(folder / MADE_BY)
     problems = [f"{key} must be {there}, got {here}" for key, here, there in differences(run, made_by["run"])]
     if (hashed := text_hash(text)) != made_by["text"]:
         names = ", ".join(path.name for path in text)
@@ -188,7 +189,7 @@ def compare(checkpoints: Path, results: Path) -> dict[str, str]:
 
 def _weights_file(folder: Path) -> str:
     # Checkpoints from before adapters contain a whole model each.
-    name = json.loads((folder / MADE_BY).read_text()).get("weights", MODEL)
+    name = read_json(folder / MADE_BY).get("weights", MODEL)
     if name not in WEIGHTS_FILES:
         raise FormatError(f"{folder / MADE_BY}: weights must be {' or '.join(WEIGHTS_FILES)}, got {name}")
     return name
@@ -239,7 +240,8 @@ def differences(here: object, there: object, key: str = "") -> Iterator[tuple[st
 def read_table(checkpoints: Path) -> dict[str, dict[str, str]]:
     """Return the rows of the table of checkpoints by their names, or an empty dict if there is no table."""
     path = checkpoints / TABLE
-    return {place_within(path, row["checkpoint"]): row for row in rows(path)} if path.exists() else {}
+    found = [Contents(path, row) for row in rows(path)] if path.exists() else []
+    return {place_within(path, row["checkpoint"]): row for row in found}
 
 
 def _hash_of_others(folder: Path) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError, safe_open
 
+from replication.files.contents import Contents, parsed
 from replication.files.manifest import FormatError, add_output
 from replication.files.schema import check_table
 
@@ -158,7 +159,7 @@ def encode_header(kind: str, header: dict[str, object]) -> dict[str, str]:
 def read_header(path: str | Path, *, kind: str) -> dict[str, object]:
     """Return the header of a file of :func:`write_tensors`; errors as in :func:`open_tensors`."""
     with open_tensors(path, kind=kind) as file:
-        return json.loads(file.metadata()["header"])
+        return Contents(path, parsed(path, file.metadata()["header"]))
 
 
 @contextmanager
@@ -179,7 +180,7 @@ def open_tensors(path: str | Path, *, kind: str) -> Iterator[safe_open]:
     except SafetensorError as error:
         raise FormatError(f"{path}: truncated, or not a safetensors file ({error})") from error
     with file:
-        file_kind = json.loads((file.metadata() or {}).get("header", "{}")).get("kind")
+        file_kind = Contents(path, parsed(path, (file.metadata() or {}).get("header", "{}"))).get("kind")
         if file_kind != kind:
             raise FormatError(f"{path}: must contain {kind}, got {file_kind or 'a foreign file'}")
         yield file
@@ -188,7 +189,7 @@ def open_tensors(path: str | Path, *, kind: str) -> Iterator[safe_open]:
 def read_tensors(path: str | Path, *, kind: str) -> dict[str, Tensor]:
     """Return all tensors of a file of :func:`write_tensors`; errors as in :func:`open_tensors`."""
     with open_tensors(path, kind=kind) as file:
-        return {name: file.get_tensor(name) for name in file.keys()}
+        return Contents(path, {name: file.get_tensor(name) for name in file.keys()})
 
 
 def provenance() -> dict[str, str]:

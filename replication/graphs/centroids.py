@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from replication.files.contents import check_tensors
 from replication.files.storage import read_tensors, write_tensors
 from replication.graphs.grids import PREDICTORS, cluster_counts
 from replication.graphs.shards import LayerGraphs
@@ -71,5 +72,13 @@ def save(path: str | Path, centroids: dict[str, Tensor], **header: object) -> No
 
 
 def load(path: str | Path) -> dict[str, Tensor]:
-    """Read the centroids of a file."""
-    return read_tensors(path, kind=KIND)
+    """Read the centroids of a file, ``[H, C, R]`` each.
+
+    Raises
+    ------
+    FormatError
+        If they have other shapes.
+    """
+    centroids = read_tensors(path, kind=KIND)
+    check_tensors(path, centroids, dict.fromkeys(centroids, 3))
+    return centroids

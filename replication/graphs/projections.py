@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from replication.files.storage import read_tensors, write_tensors
+from replication.files.contents import check_tensors
+from replication.files.storage import FormatError, read_tensors, write_tensors
 from replication.graphs.shards import LayerGraphs
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.projections import Projection, fit_projection
@@ -46,5 +47,16 @@ def save(path: str | Path, projection: Projection, **header: object) -> None:
 
 
 def load(path: str | Path) -> Projection:
-    """Read the projection of a file."""
-    return Projection(**read_tensors(path, kind=KIND))
+    """Read the projection of a file.
+
+    Raises
+    ------
+    FormatError
+        If its tensors have other names or shapes.
+    """
+    tensors = read_tensors(path, kind=KIND)
+    check_tensors(path, tensors, {"weight": 3, "bias": 2})
+    weight, bias = tensors["weight"], tensors["bias"]
+    if bias.shape != (weight.shape[0], weight.shape[2]):
+        raise FormatError(f"{path}: bias must fit weight {list(weight.shape)}, got {list(bias.shape)}")
+    return Projection(weight, bias)

@@ -23,6 +23,7 @@ from safetensors import safe_open
 from torch import Tensor
 from torch.nn.functional import pad
 
+from replication.files.contents import Contents
 from replication.files.storage import FormatError, encode_header, open_tensors, replacing
 from replication.graphs.normalizers import described_normalizer, description
 from sparselib.normalizers import Normalizer, entmax15
@@ -82,13 +83,25 @@ class LayerGraphs:
                 f"{file.name}: `q` and `k` must be float32 of one shape, "
                 f"got {q.get_dtype()} {q.get_shape()} and {k.get_dtype()} {k.get_shape()}"
             )
+        if len(q.get_shape()) != 4:
+            raise FormatError(f"{file.name}: `q` and `k` must have the shape [N, H, n, D], got {q.get_shape()}")
         self._file, self._offsets = file, _offsets(file)
         self._known: dict[tuple[int, int], np.ndarray] = {}
         self.lengths, self.sequence = tensors.get_tensor("lengths"), tensors.get_tensor("sequence")
-        self.header: dict = json.loads(tensors.metadata()["header"])
+        self.header = Contents(file.name, json.loads(tensors.metadata()["header"]))
         self.causal: bool = self.header["causal"]
         self.normalizer = described_normalizer(self.header["normalizer"])
         self.count, self.heads, self.length, self.dimension = q.get_shape()
+        for name, numbers in (("lengths", self.lengths), ("sequence", self.sequence)):
+            if list(numbers.shape) != [self.count] or numbers.is_floating_point():
+                raise FormatError(
+                    f"{file.name}: `{name}` must have a whole number for each of {self.count} sequences, got"
+                    f" {numbers.dtype} {list(numbers.shape)}"
+                )
+        if ((self.lengths < 1) | (self.lengths > self.length)).any():
+            raise FormatError(
+                f"{file.name}: `lengths` must be from 1 to {self.length}, got {self.lengths.tolist()[:8]}"
+            )
 
     def __len__(self) -> int:
         return self.count

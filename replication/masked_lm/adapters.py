@@ -10,6 +10,7 @@ from peft import LoraConfig
 from peft.tuners.lora import LoraModel
 from transformers import PreTrainedModel
 
+from replication.files.contents import load_weights
 from replication.files.paths import located
 from replication.files.storage import FormatError, read_header, read_tensors, write_tensors
 from replication.masked_lm.model import HEADS, load_pretrained
@@ -83,7 +84,7 @@ def merge_adapters(adapters: Path, folder: Path, base: str | None = None) -> Non
     expected = {name for name, weight in model.named_parameters() if weight.requires_grad}
     if expected != weights.keys():
         raise FormatError(f"{adapters}: does not fit {base}: {', '.join(sorted(expected ^ weights.keys())[:3])}")
-    model.load_state_dict(weights, strict=False)
+    load_weights(model, adapters, weights, strict=False)
     adapted.merge_and_unload()
     save_trained(model, folder)
 

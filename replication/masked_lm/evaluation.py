@@ -12,8 +12,7 @@ from tqdm import tqdm
 from transformers import DataCollatorForLanguageModeling, PreTrainedModel, PreTrainedTokenizerFast
 
 from replication.corpora.ngram import Bigram, unigram_log_probabilities
-from replication.corpora.tokens import KIND
-from replication.files.storage import read_tensors
+from replication.corpora.tokens import read_tokens
 from replication.graphs import replaced
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
@@ -50,7 +49,7 @@ def read_masked_text(path: Path, tokenizer: PreTrainedTokenizerFast, masking: di
     masking : dict
         ``sequences`` (None for all), ``mask_probability`` and ``seed``.
     """
-    input_ids = read_tensors(path, kind=KIND)["input_ids"][: masking["sequences"]]
+    input_ids = read_tokens(path)["input_ids"][: masking["sequences"]]
     return mask_text(input_ids, tokenizer, masking["mask_probability"], masking["seed"])
 
 

@@ -8,9 +8,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from replication.corpora.tokens import KIND
+from replication.corpora.tokens import read_tokens
 from replication.files.reading import read_table
-from replication.files.storage import read_tensors
 from replication.files.verification import listed_files
 from replication.graphs import centroids as centroid_files
 from replication.graphs import projections as projection_files
@@ -120,7 +119,7 @@ def read_example(folder: Path, layer: int, index: int, split: str = "valid") -> 
     FormatError
         If a file has an unexpected kind or content.
     """
-    tokens = read_tensors(folder / "tokens" / f"{split}.safetensors", kind=KIND)
+    tokens = read_tokens(folder / "tokens" / f"{split}.safetensors")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer" / "tokenizer.json"))
     with open_graphs(folder / "graphs" / split / f"layer{layer:02}.safetensors") as graphs:
         sequence = int(graphs.sequence[index])

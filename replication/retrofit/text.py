@@ -6,8 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from replication.corpora.tokens import KIND
-from replication.files.storage import read_tensors
+from replication.corpora.tokens import read_tokens
 
 
 def sequences(path: Path, first: int, count: int) -> Tensor:
@@ -18,7 +17,7 @@ def sequences(path: Path, first: int, count: int) -> Tensor:
     ValueError
         If the file has too few sequences.
     """
-    ids = read_tensors(path, kind=KIND)["input_ids"]
+    ids = read_tokens(path)["input_ids"]
     if len(ids) < first + count:
         raise ValueError(f"{path}: must contain at least {first + count} sequences, got {len(ids)}")
     return ids[first : first + count]
@@ -35,7 +34,7 @@ def drawn_sequences(path: Path, first: int, count: int, seed: int) -> Tensor:
         If the file has too few sequences.
     """
     sequences(path, first, count)
-    ids = read_tensors(path, kind=KIND)["input_ids"][first:]
+    ids = read_tokens(path)["input_ids"][first:]
     return ids[torch.randperm(len(ids), generator=torch.Generator().manual_seed(seed))[:count]]
 
 

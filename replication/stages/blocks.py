@@ -94,13 +94,12 @@ def time_blocks(config: ConfigFile) -> None:
 
 def time_steps(place: SymbolsPlace, config: ConfigFile) -> None:
     """Time training steps of models that were trained alike, one beside the other."""
-    import json
-
     from replication.char_lm.data import read_streams
     from replication.char_lm.models import load_model
     from replication.char_lm.step_time import step_seconds
     from replication.char_lm.training import Recipe
     from replication.config import load
+    from replication.files.contents import read_json
     from replication.files.storage import hardware, write_table
     from replication.layout import CHARACTER_FILES
     from replication.places import symbol_place
@@ -109,7 +108,7 @@ def time_steps(place: SymbolsPlace, config: ConfigFile) -> None:
     section, files = symbol_place(load(config), place, "patterns/")
     folders = {name: files.model(name, section.seeds[0]) for name in members(section.models)}
     inputs(files.text("train"), *(folder / file for folder in folders.values() for file in CHARACTER_FILES))
-    runs = {name: json.loads((folder / "training.json").read_text()) for name, folder in folders.items()}
+    runs = {name: read_json(folder / "training.json") for name, folder in folders.items()}
     first = next(iter(runs))
     for name, run in runs.items():
         if any(run[key] != runs[first][key] for key in ("recipe", "rows")):

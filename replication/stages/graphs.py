@@ -10,8 +10,7 @@ from replication.stages.options import ConfigFile, GraphPlace, SymbolsPlace, Tra
 def extract(config: ConfigFile) -> None:
     """Store queries and keys of every layer of the masked language model, from which the gold graphs follow."""
     from replication.config import load
-    from replication.corpora.tokens import KIND
-    from replication.files.storage import read_tensors
+    from replication.corpora.tokens import read_tokens
     from replication.graphs.shards import sample_sequences
     from replication.layout import SPLITS
     from replication.masked_lm.evaluation import extract_graphs
@@ -21,7 +20,7 @@ def extract(config: ConfigFile) -> None:
     run = load(config)
     section, files = masked_lm(run)
     inputs(files.model.parent, *(files.tokens(split) for split in SPLITS))
-    ids = {split: read_tensors(files.tokens(split), kind=KIND)["input_ids"] for split in SPLITS}
+    ids = {split: read_tokens(files.tokens(split))["input_ids"] for split in SPLITS}
     network, control = load_entmax_model(files.model.parent)
     for split in SPLITS:
         sequence = sample_sequences(len(ids[split]), getattr(section.graphs, split), run.seed)
@@ -122,15 +121,15 @@ def sweep(task: GraphPlace, config: ConfigFile) -> None:
 def coreference(config: ConfigFile) -> None:
     """Measure how much attention each head of the masked language model gives to coreferent tokens."""
     from replication.config import load
-    from replication.corpora.tokens import KIND
-    from replication.files.storage import read_header, read_tensors, write_table
+    from replication.corpora.tokens import KIND, read_tokens
+    from replication.files.storage import read_header, write_table
     from replication.graphs.analysis import coreference_by_head
     from replication.places import masked_lm
 
     section, files = masked_lm(load(config))
     tokens, paths = files.tokens("valid"), [files.graphs("valid", layer) for layer in range(section.layers)]
     inputs(tokens, *paths)
-    chains, source = read_tensors(tokens, kind=KIND)["chains"], read_header(tokens, kind=KIND)["chain_source"]
+    chains, source = read_tokens(tokens)["chains"], read_header(tokens, kind=KIND)["chain_source"]
     table = _by_layer(lambda layer: coreference_by_head(layer, chains), ((path,) for path in paths))
     write_table(files.coreference, table.assign(chains=source))
 
@@ -138,8 +137,8 @@ def coreference(config: ConfigFile) -> None:
 def tags(config: ConfigFile) -> None:
     """Count how the parts of speech spread over the k-means clusters of each head."""
     from replication.config import load
-    from replication.corpora.tokens import KIND
-    from replication.files.storage import read_header, read_tensors, write_table
+    from replication.corpora.tokens import KIND, read_tokens
+    from replication.files.storage import read_header, write_table
     from replication.graphs import centroids, projections
     from replication.graphs.analysis import tags_over_clusters
     from replication.places import masked_lm
@@ -149,7 +148,7 @@ def tags(config: ConfigFile) -> None:
     seed, tokens = run.student_seeds[0], files.tokens("valid")
     paths = [files.graphs("valid", layer) for layer in range(section.layers)]
     inputs(tokens, *paths, files.projections(seed), files.centroids(seed))
-    header, tagged = read_header(tokens, kind=KIND), read_tensors(tokens, kind=KIND)["tags"]
+    header, tagged = read_header(tokens, kind=KIND), read_tokens(tokens)["tags"]
 
     def measure(layer, name):
         projection = projections.load(files.projections(seed) / name)
@@ -172,14 +171,13 @@ def factorised(config: ConfigFile) -> None:
 
 def attention_parts(place: SymbolsPlace, config: ConfigFile) -> None:
     """Measure how much of every dense head's attention lies on its row and on its column, on the test text."""
-    import json
-
     import pandas as pd
 
     from replication.char_lm.data import read_streams
     from replication.char_lm.evaluation import attention_in_parts
     from replication.char_lm.models import load_model
     from replication.config import load
+    from replication.files.contents import read_json
     from replication.files.storage import write_table
     from replication.layout import CHARACTER_FILES
     from replication.places import symbol_place
@@ -190,7 +188,7 @@ def attention_parts(place: SymbolsPlace, config: ConfigFile) -> None:
     inputs(files.text("train"), files.text("test"), *models)
     tables = []
     for folder in folders:
-        run = json.loads((folder / "training.json").read_text())
+        run = read_json(folder / "training.json")
         length = run["recipe"]["length"]
         _, streams = read_streams(files.text("test").parent, {"test": run["rows"]["test"]}, length)
         model, _ = load_model(folder / "model.safetensors")

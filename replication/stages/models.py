@@ -11,8 +11,8 @@ def perplexity(config: ConfigFile) -> None:
     import pandas as pd
 
     from replication.config import load
-    from replication.corpora.tokens import KIND, load_tokenizer
-    from replication.files.storage import read_tensors, write_table
+    from replication.corpora.tokens import load_tokenizer, read_tokens
+    from replication.files.storage import write_table
     from replication.masked_lm import evaluation
     from replication.masked_lm.model import NAMES, load_entmax_model
     from replication.places import masked_lm
@@ -25,7 +25,7 @@ def perplexity(config: ConfigFile) -> None:
     network, _ = load_entmax_model(files.model.parent)
     tokenizer = load_tokenizer(files.tokenizer.parent)
     masking = section.evaluation.given() | {"sequences": None}
-    train_ids = read_tensors(files.tokens("train"), kind=KIND)["input_ids"]
+    train_ids = read_tokens(files.tokens("train"))["input_ids"]
     rows = []
     for corpus, path in corpora.items():
         text = evaluation.read_masked_text(path, tokenizer, masking)
@@ -69,14 +69,13 @@ def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
 
 def measure_characters(place: SymbolsPlace, config: ConfigFile) -> None:
     """Evaluate all models of a corpus of characters or pixels on its test text."""
-    import json
-
     import pandas as pd
 
     from replication.char_lm.data import read_streams
     from replication.char_lm.evaluation import evaluate
     from replication.char_lm.models import load_model
     from replication.config import load
+    from replication.files.contents import read_json
     from replication.files.storage import write_table
     from replication.layout import ALL_SPLITS, CHARACTER_FILES
     from replication.places import symbol_place
@@ -89,7 +88,7 @@ def measure_characters(place: SymbolsPlace, config: ConfigFile) -> None:
     inputs(*(files.text(split) for split in ALL_SPLITS), *models)
     text = files.text("test").parent
     for folder in folders:
-        run = json.loads((folder / "training.json").read_text())
+        run = read_json(folder / "training.json")
         model, alphabet_trained_with = load_model(folder / "model.safetensors")
         length = run["recipe"]["length"]
         alphabet, streams = read_streams(text, {"test": run["rows"]["test"]}, length)
@@ -184,6 +183,7 @@ def measure_captioners(config: ConfigFile) -> None:
     from replication.captioning.pictures import load_pictures, regions_of
     from replication.captioning.scores import corpus
     from replication.config import load
+    from replication.files.contents import read_json
     from replication.files.storage import write_table
     from replication.layout import CAPTIONER_FILES
     from replication.places import captioning, region_features
@@ -198,7 +198,7 @@ def measure_captioners(config: ConfigFile) -> None:
     inputs(files.pictures("test"), regions, *models)
     test, read = load_pictures(files.pictures("test")), regions_of(regions)
     for folder in folders:
-        run = json.loads((folder / "training.json").read_text())
+        run = read_json(folder / "training.json")
         vocabulary = Vocabulary(tuple(json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))))
         model, longest = load_model(folder), run["limits"]["caption_words"]
         decoding = section.decoding.given() | {"longest": longest}

@@ -22,9 +22,9 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
     import pandas as pd
 
     from replication.config import load
-    from replication.corpora.tokens import KIND, load_tokenizer
+    from replication.corpora.tokens import load_tokenizer, read_tokens
     from replication.files.notes import note
-    from replication.files.storage import provenance, read_tensors, write_json, write_table
+    from replication.files.storage import provenance, write_json, write_table
     from replication.masked_lm.model import build_model, load_pretrained
     from replication.masked_lm.training import train
     from replication.places import masked_lm
@@ -35,7 +35,7 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
     section, files = masked_lm(run)
     inputs(files.tokens("train"), files.tokenizer, files.tokenizer.parent)
     model, training = section.model.given(), section.training.given()
-    input_ids = read_tensors(files.tokens("train"), kind=KIND)["input_ids"]
+    input_ids = read_tokens(files.tokens("train"))["input_ids"]
     tokenizer = load_tokenizer(files.tokenizer.parent)
     adapter_rank = model.get("adapter_rank", 0)
     sizes = {key: value for key, value in model.items() if key not in ("normalizer", "alpha")}

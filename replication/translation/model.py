@@ -13,6 +13,7 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 
 from replication.corpora.spacing import Spacing
+from replication.files.contents import load_weights
 from replication.translation.data import read_spacing
 from replication.translation.fairseq.transformer import SparseTransformer
 from replication.translation.saving import check_vocabulary, configuration, read_settings, read_state
@@ -154,6 +155,6 @@ def load_translator(model: Path, data: Path) -> Translator:
     settings = configuration(data, source, target, options)
     task = tasks.setup_task(settings.task)
     network = task.build_model(settings.model)
-    network.load_state_dict(read_state(model))
+    load_weights(network, model, read_state(model))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return Translator(network.eval().to(device), task, settings, device, read_spacing(data)[target])

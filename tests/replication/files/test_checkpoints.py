@@ -318,3 +318,18 @@ def test_the_hash_of_a_text_is_that_of_its_token_ids_and_their_order(tmp_path):
     one, tagged, reshaped = (text_hash([path]) for path in paths)
     assert one == tagged != reshaped
     assert text_hash([paths[0], paths[2]]) != text_hash([paths[2], paths[0]])
+
+
+@pytest.mark.parametrize("key", ["run", "text", "header", "training", "code"])
+def test_a_description_that_lacks_a_part_is_refused_by_name(folder, key):
+    """Its hash in the table is right."""
+    path = folder / "checkpoints" / NAME / "made_by.json"
+    path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != key}))
+    resign(folder)
+    result = unpack(folder)
+    assert_one_line(result, f"{NAME}/made_by.json: must contain {key}, got")
+
+
+def test_a_table_without_names_is_refused_by_name(folder):
+    (folder / "checkpoints/weights.csv").write_text("name,sha256\na,b\n")
+    assert_one_line(unpack(folder), "weights.csv: must contain checkpoint, got name, sha256")
