@@ -14,6 +14,7 @@ from IPython.display import display
 from replication.config import load
 from replication.files import paths
 from replication.files.manifest import MANIFEST, encode, excerpt, read_manifest
+from replication.files.runs import root_of
 from replication.files.schema import table_at
 from replication.layout import results_folder
 from workflow.notebooks import notebooks
@@ -26,17 +27,15 @@ NOTEBOOKS = {notebook.name: notebook for notebook in notebooks(RUN, REPORTED)}
 
 
 def declared_alone(notebook, folder: Path) -> None:
-    """Make a folder that has a notebook's declared inputs, and no other files of the run."""
+    """Make a folder that has a notebook's declared inputs, with their manifests, and no other files of the run."""
     reads = {Path(path) for path in notebook.reads} | {RESULTS / "config.yaml"}
     files = {file for path in reads for file in ((ROOT / path).rglob("*") if (ROOT / path).is_dir() else [ROOT / path])}
     for file in files:
         link = folder / file.relative_to(ROOT)
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(file)
-    kept = [file for file in files if file.is_relative_to(ROOT / RESULTS)]
-    (folder / RESULTS).mkdir(parents=True, exist_ok=True)
-    content = encode(excerpt(read_manifest(ROOT / RESULTS), ROOT / RESULTS, kept))
-    (folder / RESULTS / MANIFEST).write_bytes(content)
+    for root in {root_of(file) for file in files} - {None}:
+        (folder / root.relative_to(ROOT) / MANIFEST).write_bytes(encode(excerpt(read_manifest(root), root, files)))
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
