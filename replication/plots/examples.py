@@ -177,21 +177,16 @@ def least_focused(weights: Tensor, kept: Tensor, width: int) -> tuple[int, int]:
     kept : Tensor ``[H, n, n]`` of bool
         Selected keys.
     width : int
-        Only rows whose position and kept keys lie within so many positions are considered, because others cannot be drawn.
-
-    Raises
-    ------
-    ValueError
-        If there is no such row.
+        Only rows whose position and kept keys lie within so many positions are considered, because others are hard to read.
+        A barely trained model may have none; then the rows that need the fewest positions are.
     """
     count = weights.shape[-1]
     drawn = kept | torch.eye(count, dtype=torch.bool)
     position = torch.arange(count).expand_as(drawn)
     first = position.masked_fill(~drawn, count).amin(-1)
     last = position.masked_fill(~drawn, -1).amax(-1)
-    shown = last - first < width
-    if not shown.any():
-        raise ValueError(f"`width` must be large enough for a row's position and kept keys, got {width}")
+    extent = last - first + 1
+    shown = extent <= max(width, int(extent.min()))
     cut = (weights * ~kept).sum(-1).masked_fill(~shown, -1.0)
     head, row = divmod(int(cut.argmax()), count)
     return head, row
@@ -200,16 +195,10 @@ def least_focused(weights: Tensor, kept: Tensor, width: int) -> tuple[int, int]:
 def span_around(positions: Tensor, width: int, length: int) -> slice:
     """Return a span of ``width`` positions, centred on the given ones as far as the ends of the sequence allow.
 
-    A sequence shorter than ``width`` gives the whole sequence.
-
-    Raises
-    ------
-    ValueError
-        If the given positions span more than ``width``.
+    The span is as wide as the given positions need. A sequence shorter than ``width`` gives the whole sequence.
     """
     first, last = int(positions.min()), int(positions.max())
-    if last - first >= width:
-        raise ValueError(f"`width` must be at least {last - first + 1} for positions {first} to {last}, got {width}")
+    width = max(width, last - first + 1)
     start = (first + last + 1 - width) // 2
     start = max(0, min(start, length - width))
     return slice(start, min(start + width, length))
