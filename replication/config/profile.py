@@ -40,7 +40,8 @@ def _results(profile: str) -> Iterator[Problem]:
     if not existing.is_dir():
         yield (), f"must have a folder {folder} for its results, but {existing} is a file"
     elif not os.access(existing, os.W_OK | os.X_OK):
-        yield (), f"must have a folder {folder} for its results, but {existing} is read-only"
+        mount = "in a container, mount a folder of yours there (profiles/README.md)"
+        yield (), f"must have a folder {folder} for its results, but {existing} is read-only; {mount}"
 
 
 class Config(Section):

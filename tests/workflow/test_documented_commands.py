@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,18 @@ def test_the_list_of_rules_has_figures_apart_from_steps(checkout):
     assert "  sweep" in steps
     assert not set(drawn) & set(steps)
     assert "Using workflow specific profile" not in done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_folders_that_containers_mount_exist_or_are_made_before(page, checkout):
+    for block in page.read_text(encoding="utf-8").split("```sh\n")[1:]:
+        made = set()
+        for line in block.partition("```")[0].splitlines():
+            words = shlex.split(line, comments=True)
+            made |= {word.removeprefix("./") for word in words[1:]} if words[:1] == ["mkdir"] else set()
+            mounts = [word for option, word in pairwise(words) if option in ("--volume", "--bind")]
+            for mount in (part for word in mounts for part in word.split(",")):
+                source, target = mount.split(":")[:2]
+                assert (checkout / source).is_dir() or source.removeprefix("./") in made, line
+                # A read-only image needs the mount point.
+                assert target.removeprefix("/sparsefinder/") in (ROOT / "Containerfile").read_text()

@@ -175,7 +175,9 @@ def test_results_that_cannot_be_written_are_reported(tmp_path, monkeypatch):
     (tmp_path / "results").mkdir()
     monkeypatch.setattr(os, "access", lambda path, mode: path != Path("results"))
     expected = "profile: must have a folder results/smoke for its results, but"
-    assert problems(SMOKE) == [f"{expected} results is read-only"]
+    assert problems(SMOKE) == [
+        f"{expected} results is read-only; in a container, mount a folder of yours there (profiles/README.md)"
+    ]
     (tmp_path / "results/smoke").write_text("a file")
     assert problems(SMOKE) == [f"{expected} results/smoke is a file"]
     assert problems(SMOKE, files=False) == []
