@@ -60,8 +60,8 @@ def closure_hash(command: str) -> str:
 
 @cache
 def notebook_hash(path: str) -> str:
-    """Return the hash of everything that drawing a notebook depends on."""
-    return _hash(closure_hash("draw"), [path, *notebook_closure(path)])
+    """Return the hash of a notebook and everything that its code depends on."""
+    return _hash(path, [path, *notebook_closure(path)])
 
 
 def _hash(start: str, paths: Iterable[str]) -> str:

@@ -11,6 +11,9 @@ from pathlib import Path
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 
+sys.path.insert(0, os.getcwd())
+from workflow import closure
+
 
 def dag():
     settings = {"resource_settings": ResourceSettings(cores=2), "config_settings": ConfigSettings()}
@@ -36,6 +39,7 @@ def everything() -> dict[str, dict]:
     return {
         name(job): {
             "command": job.shellcmd,
+            "code": job.params.get("code"),
             "input": sorted(map(str, job.input)),
             "output": sorted(map(str, job.output)),
             # The ledger and the report state the whole configuration.
@@ -53,6 +57,8 @@ def after_an_edit(path: Path, old: bytes = b"", new: bytes = b"") -> list[str]:
     text, times = path.read_bytes(), path.stat()
     assert text.count(old) == 1 or not old
     path.write_bytes(text.replace(old, new) if old else text + b"\n# edited\n")
+    for cached in (value for value in vars(closure).values() if hasattr(value, "cache_clear")):
+        cached.cache_clear()
     try:
         return sorted(map(name, dag().needrun_jobs(exclude_finished=False)))
     finally:

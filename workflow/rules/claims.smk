@@ -6,14 +6,12 @@ rule claims:
         claims="config/published/claims.csv",
         data=measured(RUN),
         # The ledger reads none of these, but refuses a run with files that a running job has not listed yet.
-        others=ancient(
-            [
-                path
-                for notebook in NOTEBOOKS.values()
-                for path in notebook.reads
-                if path.is_relative_to(RESULTS) and path != RESULTS / "claims.csv"
-            ]
-        ),
+        others=[
+            path
+            for notebook in NOTEBOOKS.values()
+            for path in notebook.reads
+            if path.is_relative_to(RESULTS) and path != RESULTS / "claims.csv"
+        ],
     output:
         RESULTS / "claims.csv",
     log:

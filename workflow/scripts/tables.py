@@ -23,7 +23,6 @@ from replication.tables import (
     model_speed,
     normalizers,
     perplexity,
-    reliability,
     retrofit,
     speed,
 )
@@ -102,7 +101,6 @@ TABLES = {
     "perplexity-brown-512-untied-seed1": partial(perplexity.perplexity, ("brown-512-untied-seed1/masked_lm",)),
     "perplexity-brown-512-minilm": partial(perplexity.perplexity, ("brown-512-minilm/masked_lm",)),
     "perplexity-brown-512-minilm-seed1": partial(perplexity.perplexity, ("brown-512-minilm-seed1/masked_lm",)),
-    "reliability": reliability.reliability,
     "retrofit": retrofit.leaders,
     "retrofit-tuned": retrofit.tuned,
     "run-columns": columns.columns,
