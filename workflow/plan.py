@@ -90,6 +90,8 @@ def lost(results: Path, settings: dict[str, object]) -> list[Path]:
 def untouchable(results: Path, plan: dict[str, dict[str, str]]) -> str:
     """Return why ``--touch`` must not mark results as current, or an empty string."""
     made = read_manifest(results)["made"]
+    if not (results / MANIFEST).exists():
+        return ""  # Stages and the ledger refuse files that are not listed.
     for place, entry in made.items():
         if (current := planned_as(plan, place)) is None:
             continue
@@ -100,8 +102,6 @@ def untouchable(results: Path, plan: dict[str, dict[str, str]]) -> str:
         # By hand, a stage's code is all of the source.
         if entry["code"] not in (current["code"], source_hash()):
             return f"{results / place} was made by other code: --touch must not mark it as current"
-    has_manifest = (results / MANIFEST).exists()
-    unlisted = [place for place in plan if not any(planned_as({place: True}, name) for name in made)]
-    if missing := [place for place in unlisted if has_manifest or (results / place).exists()]:
+    if missing := [place for place in plan if not any(planned_as({place: True}, name) for name in made)]:
         return f"{results / missing[0]} is not listed in {MANIFEST}: --touch must not mark it as current"
     return ""

@@ -111,11 +111,3 @@ def test_touch_refuses_results_of_other_code(results, monkeypatch, by_hand):
     monkeypatch.setattr("workflow.plan.source_hash", lambda: "edited again")
     edited = {place: entry | {"code": "other"} for place, entry in plan.items()}
     assert "sweep.csv was made by other code: --touch must not mark it as current" in untouchable(results, edited)
-
-
-def test_touch_refuses_files_without_a_manifest(results):
-    results.mkdir(parents=True)
-    (results / "sweep.csv").touch()
-    assert "sweep.csv is not listed in made.json" in untouchable(
-        results, planned([job([results / "sweep.csv"])], results)
-    )
