@@ -116,7 +116,7 @@ def report(
     from replication.report.rendered import render
 
     root = results.absolute().parents[1]
-    if results.absolute() != root / "results" / results.name:
+    if results.is_dir() and results.absolute() != root / "results" / results.name:
         raise ValueError(f"`results` must be the folder of a run below results/, got {results}")
     notebooks = listed_files(results / "notebooks", "**/*.ipynb")
     pages = [notebook.with_suffix(".html") for notebook in notebooks]
