@@ -40,10 +40,24 @@ def stage(function: Callable) -> Callable:
             with making(command_of(function, kwargs), settings_of(kwargs)):
                 return function(*args, **kwargs)
         except (ValueError, OSError) as error:
-            typer.secho(f"error: {' '.join(words_of(error).split())}", fg="red", err=True)
+            typer.secho(f"error: {' '.join(about_texts(error, kwargs).split())}", fg="red", err=True)
             raise typer.Exit(1) from error
 
     return wrapped
+
+
+def about_texts(error: Exception, arguments: dict[str, object]) -> str:
+    """Return an error's message, with the user's file if the error is about the text of a run's file."""
+    from replication.config import ConfigurationError
+    from replication.files.storage import FormatError
+
+    message, config = words_of(error), arguments.get("config")
+    if config is None or isinstance(error, OSError | ConfigurationError | FormatError):
+        return message
+    from replication.config import load
+    from replication.corpora.origins import with_origin
+
+    return with_origin(message, load(config))
 
 
 def words_of(error: Exception) -> str:

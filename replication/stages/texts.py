@@ -45,7 +45,10 @@ def tokenize(place: TextPlace, config: ConfigFile) -> None:
     else:
         fitted = tokens.load_tokenizer(text.pretrained or text.tokenizer.parent)
     for split, path in corpora.items():
-        blocks, header = tokens.encode_blocks(read_documents(path), fitted, text.length)
+        try:
+            blocks, header = tokens.encode_blocks(read_documents(path), fitted, text.length)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
         header["tag_source"] = read_tag_source(path)
         tokens.write_blocks(text.files.tokens(split), blocks, header)
     if made_here:
