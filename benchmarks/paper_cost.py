@@ -1,13 +1,14 @@
-"""Estimate the GPU hours, memory and disk space of the jobs of config/paper.yaml.
+"""Estimate the GPU hours, memory and disk space of the jobs of config/paper.yaml, or of a cut of it.
 
 The script counts operations from the configuration: six per weight and training token, two per weight and evaluated token, plus
 attention. As a check that needs no GPU, it trains two sizes of the masked language model for a few steps; the time per counted
 operation should not depend on the size. GPU hours follow from an assumed sustained rate, ``--tflops``.
 
-Run: python benchmarks/paper_cost.py [--tflops 75]
+Run: python benchmarks/paper_cost.py [--config config/paper-week.yaml] [--tflops 75]
 """
 
 import argparse
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,6 +129,12 @@ def corpus_of(source: dict) -> str:
     return next(name for name in PAIRS if name in title or name in title.replace("_", "").replace("/", ""))
 
 
+def pairs_of(source: dict) -> int:
+    """Return the sentence pairs of a configured corpus's training split, which can be a slice such as ``train[:1000]``."""
+    start, end = re.fullmatch(r"\w+(?:\[(\d*):(\d*)\])?", source.get("names", {}).get("train", "train")).groups()
+    return min(int(end or PAIRS[corpus_of(source)]), PAIRS[corpus_of(source)]) - int(start or 0)
+
+
 def translator(architecture: dict, vocabulary: int) -> tuple[Transformer, Transformer]:
     """Return the encoder and the decoder of a translation model."""
     return tuple(
@@ -143,17 +150,18 @@ def translator(architecture: dict, vocabulary: int) -> tuple[Transformer, Transf
     )
 
 
-def epoch(sides: tuple[Transformer, Transformer], corpus: str, n: int | None = None) -> float:
+def epoch(sides: tuple[Transformer, Transformer], source: dict, n: int | None = None) -> float:
     """Return the operations of one training epoch; documents have ``n`` pieces, sentences the corpus's average."""
+    corpus = corpus_of(source)
     length = n or PIECES[corpus]
-    return PAIRS[corpus] * PIECES[corpus] * sum(side.operations(length, training=True) for side in sides)
+    return pairs_of(source) * PIECES[corpus] * sum(side.operations(length, training=True) for side in sides)
 
 
-def training_of(name: str, count: int, section: dict, training: dict, corpus: str, n: int | None = None) -> Job:
+def training_of(name: str, count: int, section: dict, training: dict, source: dict, n: int | None = None) -> Job:
     """Return the job of training a translation model."""
     sides = translator(section["architecture"], section["merges"])
-    operations = training["max_epoch"] * epoch(sides, corpus, n)
-    length = n or PIECES[corpus]
+    operations = training["max_epoch"] * epoch(sides, source, n)
+    length = n or PIECES[corpus_of(source)]
     memory = sum(side.memory(training["max_tokens"], length) for side in sides)
     return Job(name, count, operations, memory, disk=3 * 4 * sum(s.weights + s.width * s.vocabulary for s in sides))
 
@@ -164,9 +172,10 @@ def translation(config: dict) -> list[Job]:
     jobs = []
     for pair, source in section["corpus"].items():
         pretraining = section["pretraining"]
-        first = corpus_of(pretraining["corpus"][pair])
-        jobs.append(training_of(f"translation {pair}: pretrain, {first}", 1, section, pretraining["training"], first))
-        jobs.append(training_of(f"translation {pair}: fine-tune", 1, section, section["training"], corpus_of(source)))
+        first = pretraining["corpus"][pair]
+        name = f"translation {pair}: pretrain, {corpus_of(first)}"
+        jobs.append(training_of(name, 1, section, pretraining["training"], first))
+        jobs.append(training_of(f"translation {pair}: fine-tune", 1, section, section["training"], source))
     decoder = translator(section["architecture"], section["merges"])[1]
     points = members(section["replaced"]["methods"]) * len(section["replaced"]["windows"])
     sentence = TEST_PIECES * section["decoding"]["beam"] * decoder.operations(TEST_PIECES, training=False)
@@ -206,7 +215,7 @@ def forms(config: dict) -> list[Job]:
         for pair, source in section["corpus"].items():
             n = section["block_words"] if unit == "documents" else None
             name = f"forms, {unit}, {pair}: one model"
-            jobs.append(training_of(name, models, section, section["training"], corpus_of(source), n))
+            jobs.append(training_of(name, models, section, section["training"], source, n))
     return jobs
 
 
@@ -218,6 +227,11 @@ def normalizer_speed(config: dict) -> list[Job]:
     operations = tokens * sum(side.operations(PIECES[corpus], training=True) for side in sides)
     memory = sum(side.memory(training["max_tokens"], PIECES[corpus]) for side in sides)
     return [Job("normalisers: one model", len(CONTENDERS), operations, memory)]
+
+
+def jobs_of(config: dict) -> list[Job]:
+    """Return the jobs of a configuration that need a GPU."""
+    return masked_lm(config) + translation(config) + characters(config) + forms(config) + normalizer_speed(config)
 
 
 def measured(layers: int, width: int, n: int, batch: int, steps: int = 3) -> tuple[float, float]:
@@ -254,8 +268,10 @@ def main() -> None:
         default=75.0,
         help="sustained TFLOP/s in training (default: 75); an H200 reaches ten times that in matrix products alone",
     )
-    rate = parser.parse_args().tflops * 1e12
-    config = yaml.safe_load((ROOT / "config/paper.yaml").read_text())
+    parser.add_argument("--config", type=Path, default=ROOT / "config/paper.yaml", help="paper.yaml, or a cut of it")
+    arguments = parser.parse_args()
+    rate = arguments.tflops * 1e12
+    config = yaml.safe_load(arguments.config.read_text())
     print(f"Measured on {hardware()}:")
     for layers, width, n, batch in ((4, 256, 128, 16), (6, 512, 512, 4)):
         operations, seconds = measured(layers, width, n, batch)
@@ -269,7 +285,7 @@ def main() -> None:
         f"{'job':48} {'number':>6} {'GPU h each':>11} {'GPU h':>9} {'hours here':>11} {'memory GiB':>11} {'disk GiB':>9}"
     )
     total = 0.0
-    for job in masked_lm(config) + translation(config) + characters(config) + forms(config) + normalizer_speed(config):
+    for job in jobs_of(config):
         hours = job.operations / rate / 3600
         total += hours * job.count
         local_hours = job.operations * job.count / local_rate / 3600

@@ -24,6 +24,7 @@ One YAML file is one *profile*. `snakemake` runs `demo.yaml`, and `snakemake --c
 | `local.yaml` | text from your own folders, models for a CPU or one GPU |
 | `minilm.yaml` | a pretrained encoder, made sparse |
 | `paper.yaml` | models, data and grids of the papers; needs a GPU |
+| `paper-week.yaml` | a cut of `paper.yaml` for one A100 and a week; its header says what it decides |
 | `paper-news.yaml` | News-Commentary, whose languages `paper.yaml` has already from another corpus; needs a GPU |
 | `paper-captions.yaml` | image captioning on COCO; needs a GPU |
 | `smoke.yaml` | everything, tiny, for CI |
