@@ -18,7 +18,6 @@ from workflow.environment import (
     dated_in_the_future,
     name_foreign_settings,
 )
-from workflow.listing import listing
 from workflow.lock import JOB_PREFIX, hold_profile, remove_stale_locks
 from workflow.plan import foreign, lost, places, planned, untouchable
 
@@ -105,12 +104,6 @@ rule all:
         ],
     message:
         "Finish the run"
-
-
-# Snakemake lists all rules in one alphabet, figures among steps.
-workflow.list_rules = lambda only_targets=False: print(
-    listing([rule.name for rule in workflow.rules], short_names(NOTEBOOKS))
-)
 
 
 onstart:

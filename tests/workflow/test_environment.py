@@ -1,4 +1,4 @@
-"""conda, pip and the lock install the same versions, and what is installed is what they say."""
+"""conda and the lock install the same versions, and what is installed is what they say."""
 
 import itertools
 import re
@@ -24,18 +24,14 @@ def pins(requirements):
     return dict(line.split(";")[0].strip().lower().split("==") for line in requirements)
 
 
-REPRODUCE = pins(REPLICATION["optional-dependencies"]["reproduce"])
+*_, CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+PINS = pins(CONDA["pip"])
 LOCK = pins((ROOT / "requirements.lock").read_text().splitlines())
 HASHED = (ROOT / "requirements.hashed").read_text()
 
 
-def test_conda_names_the_pins_of_pip():
-    *_, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    assert pins(pip["pip"]) == REPRODUCE
-
-
 def test_the_lock_holds_the_same_pins():
-    assert {name: LOCK.get(name) for name in REPRODUCE} == REPRODUCE
+    assert {name: LOCK.get(name) for name in PINS} == PINS
 
 
 def test_the_lock_holds_every_package_that_is_asked_for():
@@ -79,9 +75,9 @@ def test_conda_users_are_told_the_packages_to_install_without_dependencies(name)
     assert f"{name}=={LOCK[name]}" in (ROOT / "environment.yml").read_text()
 
 
-@pytest.mark.parametrize("name", REPRODUCE)
+@pytest.mark.parametrize("name", PINS)
 def test_what_is_installed_is_what_is_pinned(name):
-    assert version(name).split("+")[0] == REPRODUCE[name]
+    assert version(name).split("+")[0] == PINS[name]
 
 
 def planned(folder, *arguments):
