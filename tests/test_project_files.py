@@ -52,3 +52,11 @@ def test_no_recipe_has_a_target_behind_a_configuration_file():
     files = re.findall(r"--configfile (\S+)(?: (\S+))?", recipes)
     assert len(files) > 1
     assert [(file, then) for file, then in files if then and not then.startswith("-")] == []
+
+
+def test_ci_and_pre_commit_call_the_commands_of_the_readme():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    assert [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step] == ["bash .ci/run"]
+    assert (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()[-1] == "make test"
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    assert [hook["entry"] for hook in repository["hooks"]] == ["make lint"]
