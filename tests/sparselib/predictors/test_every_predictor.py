@@ -1,7 +1,9 @@
 """What holds for every predictor: nothing padded or future, no influence of padding, no hidden randomness."""
 
 import random
+import re
 from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +24,15 @@ from sparselib.predictors import (
     TopK,
 )
 
+GUIDE = Path(__file__).parents[3] / "docs" / "add-a-predictor.md"
+
+
+def example_of_the_guide():
+    """The predictor that the guide adds."""
+    source = re.search(r"```python\n(.*?)\n\nx = torch", GUIDE.read_text(encoding="utf-8"), re.DOTALL)[1]
+    exec(compile(source, str(GUIDE), "exec"), namespace := {"__name__": __name__})
+    return namespace["LongKeys"](1.5)
+
 
 def centers():
     return drawn(2, 5, 4, seed=1, dtype=torch.float64)
@@ -40,6 +51,7 @@ PREDICTORS = {
     "longformer": Longformer(2),
     "bigbird": BigBird(2),
     "bigbird, official": BigBird(2, random_scope="official_plan"),
+    "the guide's example": example_of_the_guide(),
     **{f"form {name}": form(name, 1 if name == "Window" else 4) for name in FORMS},
 }
 
