@@ -12,7 +12,7 @@ import pytest
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
 from replication.settings import labelled
-from replication.tables import characters, claims, cpu, forms, kmeans, model_speed, speed
+from replication.tables import characters, claims, cpu, forms, initialisation, kmeans, model_speed, speed
 from replication.tables.attention import targets
 from replication.tables.markers import END, markdown, with_tables
 
@@ -290,3 +290,10 @@ def test_bits_of_a_character_model_are_the_mean_of_its_seeds_with_their_spread()
     assert len(bits) == 3
     (line,) = (line for line in characters.table3(run).splitlines() if line.startswith("| Transformer block |"))
     assert f"| {statistics.mean(bits):.3f} ± {statistics.stdev(bits):.3f} |" in line
+
+
+def test_a_method_that_no_stored_run_has_is_in_no_table(monkeypatch):
+    """As one that a user adds: the table of initialisations looked for its curve."""
+    before = initialisation.initialisation()
+    monkeypatch.setitem(initialisation.METHODS, "long-keys", initialisation.METHODS["window"])
+    assert initialisation.initialisation() == before
