@@ -28,7 +28,7 @@ ModelSeed = Annotated[int, typer.Option("--seed", help="one of the seeds of the 
 Threads = Annotated[int, typer.Option(min=1, help="threads of the CPU")]
 Processes = Annotated[int, typer.Option(help="processes that share each batch, one per GPU")]
 #: Names of the arguments, and of the options, that say what a stage makes.
-PLACES, NAMES = ("place", "task", "names"), ("model", "seed", "cell", "recall")
+PLACES, NAMES = ("place", "task", "names", "notebook"), ("model", "seed", "cell", "recall")
 
 
 def stage(function: Callable) -> Callable:

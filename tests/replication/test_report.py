@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from base64 import b64decode
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from command_line import list_files, run
 from replication import report
 from replication.claims.overview import MAIN
 from replication.files import storage
+from replication.files.manifest import read_manifest
 from replication.files.paths import ROOT
 from replication.files.storage import FormatError
 from replication.report.facts import texts
@@ -336,3 +338,14 @@ def test_a_report_of_a_stored_run_is_refused(root):
     result = write_report(root, "reported/mine", "stored.html")
     assert result.exit_code == 1
     assert "`results` must be the folder of a run below results/, got reported/mine" in result.stderr
+
+
+def test_every_notebook_that_is_drawn_for_a_run_stays_listed(root, draw, monkeypatch):
+    """A second one must not replace the first in the run's manifest."""
+    assert draw().exit_code == 0
+    second = root / "results/mine" / Path(NOTEBOOK).with_name("fig05_coreference.ipynb")
+    second.write_bytes((root / "results/mine" / NOTEBOOK).read_bytes())
+    arguments = str(ROOT / "notebooks/sparsefinder/fig05_coreference.ipynb"), str(second)
+    done = run(root, "draw", *arguments, config=None, set="profile=mine", results=root / "results/mine")
+    assert done.exit_code == 0, done.stderr
+    assert {NOTEBOOK, str(Path(NOTEBOOK).with_name(second.name))} <= read_manifest(root / "results/mine")["made"].keys()
