@@ -12,7 +12,7 @@ unexport SNAKEMAKE_PROFILE
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-env: .venv/installed  ## create .venv with everything pinned
+env: .venv/installed .venv/compiled  ## create .venv with everything pinned
 
 # An environment works only in the folder that it was made in: after a move or a copy, it is made again.
 ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
@@ -28,6 +28,10 @@ endif
 	$(BIN)/pip install --quiet --quiet --no-deps --require-hashes -r requirements.hashed
 	$(BIN)/pip install --quiet --quiet --no-deps --editable . --editable replication --editable workflow/terminal
 	@printf '%s\n' "$(CURDIR)" > $@
+
+.venv/compiled: .venv/installed setup.py kernels/support.cpp $(wildcard kernels/support_*.h)
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	@touch $@
 
 results: env  ## run the workflow: every table, figure and verdict, and the report
 	snakemake --cores $(CORES)

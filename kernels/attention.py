@@ -70,8 +70,9 @@ def block_sparse_entmax_attention(
         `scale` and has at least single precision; ``-inf`` hides a pair. Tensors that the function reads get gradients, each
         of which takes time proportional to the tensor's size for every 262,144 scores.
     backend : str, optional
-        ``"gather"`` (PyTorch only) or ``"triton"`` (not for float64). By default, gather on a CPU and Triton on a GPU. A
-        backend that cannot run raises an error; the function never falls back to the other one.
+        ``"gather"`` (PyTorch only), ``"support"`` (C++ on a CPU; neither for float64 nor for softmax) or ``"triton"`` (not for
+        float64). By default, Triton on a GPU. On a CPU, support where it can compute the call and was compiled with this
+        package, else gather. A backend that cannot run raises an error; the function never falls back to another one.
     certify : bool
         Whether to also return a :class:`~sparselib.kernels.Certificate`: which rows provably equal full entmax attention.
     exact : bool
@@ -100,9 +101,11 @@ def block_sparse_entmax_attention(
         If `alpha` is outside 1 to 2, or a head dimension is above 256.
         If `alpha` has a gradient or several numbers, and one of them is below 1.01, `certify` or `exact` is True, or the call
         is compiled.
-        If `backend` is unknown, or does not support the dtype, device or alpha: Triton computes in float32, so its alpha must
-        be 1 or at least 1.01.
-        If there is a rule, and `backend` is not ``"gather"`` on a GPU, `certify` or `exact` is True, or the call is compiled.
+        If `backend` is unknown, or does not support the dtype, device or alpha: Triton and support compute in float32, so alpha
+        must be at least 1.01 or, for Triton, 1.
+        If there is a rule, and `backend` is ``"triton"`` or ``"support"`` or not ``"gather"`` on a GPU, `certify` or `exact` is
+        True, or the call is compiled.
+        If `backend` is ``"support"``, and the package was installed without a C++ compiler, or the call is compiled.
         If `mask_mod` does not return booleans.
         If a score overflows (gather only; Triton returns NaN in that row), or `exact` is True and scores are too large to
         certify.
@@ -156,9 +159,11 @@ def block_sparse_entmax_attention(
     _check_rules(
         {"mask_mod": mask_mod, "score_mod": score_mod, "block_mask.mask_mod": block_mask and block_mask.mask_mod},
         {
-            "for the Triton backend, which has no token-level rules; use backend='gather', or `causal`, `lengths` and "
-            "BlockMask.from_flex(..., drop_mask_mod=True)": (backend or ("triton" if q.is_cuda else "gather"))
-            == "triton",
+            "for the Triton and support backends, which have no token-level rules; use backend='gather', or `causal`, "
+            "`lengths` and BlockMask.from_flex(..., drop_mask_mod=True)": (
+                backend or ("triton" if q.is_cuda else "gather")
+            )
+            != "gather",
             "with `certify` or `exact`, whose bounds ignore rules; leave one of them out": certify or exact,
             "under torch.compile; call the attention outside the compiled function": torch.compiler.is_compiling(),
         },

@@ -7,10 +7,12 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
+from .support_library import obstacle
 from .threshold import NEAR_SOFTMAX, SMALLEST_EXCESS
+from .tracing import is_traced
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-BACKENDS = ("gather", "triton")
+BACKENDS = ("gather", "support", "triton")
 DEVICES = ("cpu", "cuda")
 #: Largest head dimension, the same on every device.
 MOST_DIMENSIONS = 256
@@ -199,29 +201,36 @@ def scaled(q: Tensor, scale: Tensor) -> Tensor:
     return (q * scale.reshape(-1, 1, 1)).to(q.dtype)
 
 
-def check_backend(backend: str | None, q: Tensor, alpha: float) -> None:
+def check_backend(backend: str | None, q: Tensor, alpha: float, backends: Sequence[str] = BACKENDS) -> None:
     """Check that a backend exists and supports the queries' dtype and device, and alpha.
 
     Parameters
     ----------
     backend : str, optional
-        One of ``BACKENDS``; None selects the device's default.
+        One of `backends`; None selects the device's default.
     q : Tensor
         Queries.
     alpha : float
         From 1 to 2.
+    backends : sequence of str
+        Backends that the caller has.
 
     Raises
     ------
     ValueError
-        If the backend is unknown, or is ``"triton"`` and `q` is float64 or alpha is near 1.
+        If the backend is unknown, or is ``"triton"`` or ``"support"`` and `q` is float64 or alpha is near 1.
+        If the backend is ``"support"``, and is not compiled or a compiler traces the call.
     NotImplementedError
         If `q` is neither on a CPU nor on a CUDA device.
     """
-    if backend not in (None, *BACKENDS):
-        raise ValueError(f"`backend` must be one of {', '.join(map(repr, BACKENDS))} or None, got {backend!r}")
+    if backend not in (None, *backends):
+        raise ValueError(f"`backend` must be one of {', '.join(map(repr, backends))} or None, got {backend!r}")
     if q.device.type not in DEVICES:
         raise NotImplementedError(f"`q` must be on a CPU or CUDA device, got {q.device}; no other device has a kernel")
+    if backend == "support" and (
+        remedy := "'gather' or None under torch.compile" if is_traced(q) else obstacle(q, alpha)
+    ):
+        raise ValueError(f"`backend` must be {remedy}, got {backend!r}")
     if backend != "triton" and not (backend is None and q.is_cuda):
         return
     if SMALLEST_EXCESS <= alpha - 1 < NEAR_SOFTMAX - 1:

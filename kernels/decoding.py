@@ -19,6 +19,9 @@ from .registration import registered
 from .threshold import SMALLEST_EXCESS, dtype_of_scores, threshold
 from .tracing import is_traced
 
+#: Backends that decode.
+BACKENDS = ("gather", "triton")
+
 
 def block_sparse_entmax_decode(
     q: Tensor,
@@ -110,7 +113,7 @@ def block_sparse_entmax_decode(
     if pages is not None:
         check_used(pages, k, lengths)
     check_factors(alpha, scale, q.shape[1])
-    check_backend(backend, q, alpha)
+    check_backend(backend, q, alpha, BACKENDS)
     if isinstance(scale, Tensor):
         q, scale = scaled(q, scale), 1.0
     if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):

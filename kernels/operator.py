@@ -6,12 +6,13 @@ This module does not check arguments. It imports Triton only when the Triton bac
 import torch
 from torch import Tensor
 
-from . import gather
+from . import gather, support
 from .block_mask import BlockMask
 from .lists import BlockLists, by_rows, concatenated, dense
 from .registration import registered
 from .ruled import RuledAttention
 from .rules import MaskMod, Rules, ScoreMod, tensors_read
+from .support_library import obstacle
 from .threshold import SMALLEST_EXCESS
 from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
 from .tracing import is_traced
@@ -59,8 +60,7 @@ def attend(
         If a score overflows (gather only; Triton returns NaN in that row), or if `backend` is ``"triton"``, the tensors are on
         a CPU and the kernels are not interpreted.
     """
-    if backend is None:
-        backend = "triton" if q.is_cuda else "gather"
+    backend = backend or _default_backend(q, alpha)
     lists, block = listed(block_mask)
     lengths = None if lengths is None else lengths.contiguous()
     scale = q.shape[-1] ** -0.5 if scale is None else scale
@@ -70,7 +70,8 @@ def attend(
     if rules := rules_of(q, block_mask, mask_mod, score_mod):
         visits = visits_of(q, k, lists, lengths, block, causal, rules)
         return RuledAttention.apply(q, k, v, visits, alpha, float(scale), *rules.read)
-    numbers = (*block, alpha, float(scale), causal, backend, precise)
+    keep = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+    numbers = (*block, alpha, float(scale), causal, backend, precise, keep)
     run = _operator if is_traced(q) else _Attention.apply
     output, tau, _ = run(q, k, v, *lists, lengths, *numbers)
     return output, tau
@@ -92,15 +93,18 @@ def _attention(
     causal: bool,
     backend: str,
     precise: bool,
+    keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return output, tau, and the tensor that the backend saves for its backward pass.
 
-    The gather backend saves tau's rounding error ``[B, H, Q]``, in the dtype of tau. The Triton backend saves int8 flags of the
-    visited blocks.
+    The gather backend saves tau's rounding error ``[B, H, Q]``, in the dtype of tau. The support backend also saves the keys
+    with weight, if `keep` is True. The Triton backend saves int8 flags of the visited blocks.
     """
     rules = {"alpha": alpha, "scale": scale}
-    if backend == "gather":
+    if backend != "triton":
         visits = visits_of(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
+        if backend == "support":
+            return support.forward(q, k, v, visits, keep=keep, **rules)
         return tuple(x.contiguous() for x in gather.forward(q, k, v, visits, **rules))
     lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_forward, triton_tiles
@@ -130,12 +134,14 @@ def _gradients(
     causal: bool,
     backend: str,
     precise: bool,
+    keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of q, k and v."""
     rules = {"alpha": alpha, "scale": scale}
-    if backend == "gather":
+    if backend != "triton":
         visits = visits_of(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
-        return tuple(x.contiguous() for x in gather.backward(grad, q, k, v, tau, kept, visits, **rules))
+        backward = support.backward if backend == "support" else gather.backward
+        return tuple(x.contiguous() for x in backward(grad, q, k, v, tau, kept, visits, **rules))
     lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_backward
 
@@ -145,7 +151,7 @@ def _gradients(
 
 
 def _fake_attention(
-    q, k, v, counts, indices, full_counts, full_indices, lengths, q_block, k_block, alpha, scale, causal, backend, precise
+    q, k, v, counts, indices, full_counts, full_indices, lengths, q_block, k_block, alpha, scale, causal, backend, precise, keep
 ):  # fmt: skip
     """Return empty outputs of the right shapes and dtypes, for ``torch.compile`` and export."""
     output = q.new_empty((*q.shape[:3], v.shape[-1]))
@@ -178,6 +184,13 @@ def _differentiate(ctx, grad: Tensor | None, *_) -> tuple:
         return (None,) * (8 + len(ctx.rules))
     gradients = _backward_operator(grad, *ctx.saved_tensors, *ctx.rules)
     return *gradients, *[None] * (5 + len(ctx.rules))
+
+
+def _default_backend(q: Tensor, alpha: float) -> str:
+    """Return the device's fastest backend that supports a call; compilers trace the operations of gather."""
+    if q.is_cuda:
+        return "triton"
+    return "gather" if is_traced(q) or obstacle(q, alpha) else "support"
 
 
 class _Attention(torch.autograd.Function):
