@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from replication.files.contents import load_weights
 from replication.files.paths import located
 from replication.files.storage import FormatError, read_header, read_tensors, write_tensors
-from replication.masked_lm.model import HEADS, load_pretrained
+from replication.masked_lm.model import ALPHA, HEADS, load_pretrained
 from replication.training import save_trained
 
 KIND = "adapters"
@@ -54,7 +54,8 @@ def write_adapters(path: Path, model: PreTrainedModel, rank: int, base: str) -> 
         Folder, or ``package:NAME/FOLDER``, of the model before training.
     """
     changed = {name: weight.detach() for name, weight in model.named_parameters() if weight.requires_grad}
-    write_tensors(path, changed, kind=KIND, rank=rank, base=base, base_hash=_hash(base))
+    alpha = getattr(model.config, ALPHA, 1.5)
+    write_tensors(path, changed, kind=KIND, rank=rank, base=base, base_hash=_hash(base), alpha=alpha)
 
 
 def merge_adapters(adapters: Path, folder: Path, base: str | None = None) -> None:
@@ -86,6 +87,8 @@ def merge_adapters(adapters: Path, folder: Path, base: str | None = None) -> Non
         raise FormatError(f"{adapters}: does not fit {base}: {', '.join(sorted(expected ^ weights.keys())[:3])}")
     load_weights(model, adapters, weights, strict=False)
     adapted.merge_and_unload()
+    # Shipped adapters from before this key have 1.5-entmax.
+    setattr(model.config, ALPHA, header.get("alpha", 1.5))
     save_trained(model, folder)
 
 

@@ -57,7 +57,10 @@ def about_texts(error: Exception, arguments: dict[str, object]) -> str:
     from replication.config import load
     from replication.corpora.origins import with_origin
 
-    return with_origin(message, load(config))
+    try:
+        return with_origin(message, load(config))
+    except ValueError:  # about the user's files, as the message itself
+        return message
 
 
 def words_of(error: Exception) -> str:

@@ -60,7 +60,6 @@ WITHOUT_CONFIGURATION = {
     "prune": (("nowhere",), {}),
     "draw": (("nowhere", "out"), {}),
     "keep": (("nowhere",), {}),
-    "drawn": (("nowhere",), {"results": "r"}),
     "compare-weights": (("r",), {"checkpoints": "nowhere"}),
 }
 #: These make texts, or need none; texts that are missing are refused with the configuration.

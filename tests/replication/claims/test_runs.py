@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from command_line import list_files
 from worlds import ALL_CLAIMS
 
 from replication.claims.runs import counts, known, ledgers
@@ -10,11 +11,14 @@ from replication.claims.runs import counts, known, ledgers
 @pytest.fixture
 def root(tmp_path):
     for name, verdict in {"results/small": "fails", "reported/papers": "holds", "reported/zeta": "untested"}.items():
-        run = pd.DataFrame({"id": ALL_CLAIMS["id"][::-1], "verdict": verdict, "effect": -0.12345, "data": "real"})
+        run = pd.DataFrame(
+            {"id": ALL_CLAIMS["id"][::-1], "verdict": verdict, "effect": -0.12345, "interval": "", "data": "real"}
+        )
         if verdict == "untested":
             run["effect"] = None
         (tmp_path / name).mkdir(parents=True)
         run.to_csv(tmp_path / name / "claims.csv", index=False)
+        list_files(tmp_path / name)
     return tmp_path
 
 
@@ -42,7 +46,8 @@ def test_counts_are_of_every_verdict_and_generated_data_count_apart(root):
 def test_results_stand_in_for_the_stored_run_of_their_profile(tmp_path):
     for folder in ("results/demo", "reported/demo", "reported/papers", "reported/zebra"):
         (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "claims.csv").write_text(f"id\n{folder}\n")
+        (tmp_path / folder / "claims.csv").write_text(f"id,verdict,effect,interval\n{folder},holds,1,\n")
+        list_files(tmp_path / folder)
     found = {name: table["id"].item() for name, table in ledgers(tmp_path, "demo").items()}
     assert found == {"demo": "results/demo", "zebra": "reported/zebra", "papers": "reported/papers"}
     assert list(found) == ["demo", "zebra", "papers"]

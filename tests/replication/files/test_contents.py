@@ -55,10 +55,15 @@ def test_tokens_of_another_form(tmp_path, tensors):
 )
 def test_graphs_of_another_form(tmp_path, changes):
     tensors = {"q": QUERIES, "k": QUERIES + 1, "lengths": torch.tensor([5, 4, 3]), "sequence": torch.arange(3)}
-    with open_graphs(written(tmp_path, tensors, GRAPHS, causal=False, layer=0)) as graphs:
+    with open_graphs(written(tmp_path, tensors, GRAPHS, causal=False, layer=0, normalizer={"alpha": 1.5})) as graphs:
         assert len(graphs) == 3
     path = written(
-        tmp_path, {name: x.clone() for name, x in (tensors | changes).items()}, GRAPHS, causal=False, layer=0
+        tmp_path,
+        {name: x.clone() for name, x in (tensors | changes).items()},
+        GRAPHS,
+        causal=False,
+        layer=0,
+        normalizer={"alpha": 1.5},
     )
     with pytest.raises(FormatError, match=r"x\.safetensors: `[\w` ]+ must"), open_graphs(path):
         pass
