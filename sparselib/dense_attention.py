@@ -68,7 +68,8 @@ class Scoring:
 
     def edges(self, scores: Tensor, mask: Tensor | None, normalizer: Normalizer) -> Tensor:
         """Return where :meth:`weights` are not zero: under softmax everywhere, even where a weight rounds to zero."""
-        if getattr(normalizer, "alpha", None) == 1:
+        alpha = getattr(normalizer, "alpha", None)
+        if isinstance(alpha, int | float) and alpha == 1:
             finite = scores > -torch.inf
             return finite if mask is None else finite & mask
         return self.weights(scores, mask, normalizer).bool()

@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 import torch
-from command_line import assert_one_line, configure, run, succeed
+from command_line import assert_one_line, configure, list_files, run, succeed
 
 pytest.importorskip("replication.translation.fairseq")
 from profiles import FORMS
@@ -238,6 +238,7 @@ def copy_without_models(output, folder, **changes):
     copied = configure(folder, forms={"sentences": SECTION | changes}) / PLACE
     for name in ("corpus", "data"):
         shutil.copytree(output / name, copied / name)
+    list_files(copied)
     return copied
 
 
@@ -257,6 +258,7 @@ def test_a_job_of_several_models_trains_and_measures_each_as_if_it_were_alone(ou
 def test_as_many_sentences_are_translated_as_the_configuration_says(output, tmp_path):
     few = copy_without_models(output, tmp_path, tested=4)
     shutil.copytree(output / FULL, few / FULL)
+    list_files(few)
     succeed(tmp_path, "measure-forms", PLACE, cell=FULL)
     assert pd.read_csv(few / FULL / "measured.csv")["sentences"].tolist() == [4]
     assert pd.read_parquet(few / FULL / "sentences.parquet")["sentence"].tolist() == [0, 1, 2, 3]

@@ -9,7 +9,7 @@ import sys
 import pandas as pd
 import pytest
 import torch
-from command_line import CONFIG, configure
+from command_line import CONFIG, configure, list_files
 
 pytest.importorskip("replication.translation.fairseq")
 from profiles import TRANSLATION
@@ -45,6 +45,7 @@ def trained(tmp_path_factory):
         here = folder / "-".join([str(count), *(f"{key}{value}" for key, value in changes.items())])
         results = configure(here, translation=SECTION | {"training": TRAINING | changes}) / PLACE
         shutil.copytree(folder / "data", results / "data")
+        list_files(results)
         command = ["train-translation", PLACE, "--config", CONFIG, "--processes", str(count)]
         done = subprocess.run(
             [sys.executable, str(folder / "stage.py"), *command],
