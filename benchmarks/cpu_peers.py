@@ -1,15 +1,16 @@
 """Time attention on a CPU against PyTorch's: block-sparse against FlexAttention with the same blocks, dense against softmax.
 
-python benchmarks/cpu_peers.py [--rounds 7] > benchmarks/results/cpu_peers.json
+python benchmarks/cpu_peers.py [--rounds 7] [--threads 1 2] > benchmarks/results/cpu_peers.json
 
 All take turns in each round, and the first round is not counted. FlexAttention is compiled, computes softmax, and has no
-backward pass on a CPU.
+backward pass on a CPU. Processor time is robust against other work on the machine if there is one thread.
 """
 
 import argparse
 import json
 import platform
 import re
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +29,9 @@ from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.kernels.operator import attend
 
 HEADS, DIMENSION, BLOCK, DENSITY = 8, 64, 128, 0.125
-LENGTHS, DENSE_LENGTHS = (2048, 4096, 8192), (128, 512, 1024)
+LENGTHS, DENSE_LENGTHS = (2048, 4096, 8192), (512, 1024, 4096)
+#: Factors of the scores for supports from under 1 to 100 % of this number of keys.
+SUPPORT_LENGTH, SCALES = 1024, (0.5, 0.19, 0.125, 0.063, 0.039, 0.03, 0.0235, 0.015, 0.01, 0.001)
 #: Tokens of a batch in dense attention.
 TOKENS = 4096
 #: Absolute tolerance between our softmax and FlexAttention's.
@@ -40,6 +43,7 @@ Contenders = dict[str, Callable[[], object]]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7, help="timed rounds after the first (default: 7)")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads (default: 1 2)")
     parser.add_argument(
         "--profile", action="store_true", help="print where our time goes at n = 4,096, and time nothing"
     )
@@ -47,9 +51,18 @@ def main() -> None:
     if arguments.profile:
         print_profiles()
         return
-    sparse = [row for n in LENGTHS for row in timed(n, block_sparse(n), arguments.rounds)]
-    dense = [row for n in DENSE_LENGTHS for row in timed(n, over_all_pairs(n), arguments.rounds)]
-    report = {"machine": machine(), "rounds": arguments.rounds, "density": DENSITY, "sparse": sparse, "dense": dense}
+    rows = []
+    for threads in arguments.threads:
+        torch.set_num_threads(threads)
+        for n in LENGTHS:
+            rows += timed("sparse", n, block_sparse(n), arguments.rounds)
+        for n in DENSE_LENGTHS:
+            functions, share = over_all_pairs(n)
+            rows += timed("dense", n, functions, arguments.rounds, support=share)
+        for scale in SCALES:
+            functions, share = over_all_pairs(SUPPORT_LENGTH, scale)
+            rows += timed("supports", SUPPORT_LENGTH, functions, arguments.rounds, support=share)
+    report = {"machine": machine(), "rounds": arguments.rounds, "density": DENSITY, "rows": rows}
     print(json.dumps(report, indent=1))
 
 
@@ -68,15 +81,21 @@ def print_profiles() -> None:
             print(f"{of.self_cpu_time_total / total:6.1%} {of.count:6d} calls  {of.key}")
 
 
-def timed(n: int, functions: Contenders, rounds: int) -> list[dict]:
-    """Return a row per contender with the median milliseconds of a call."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
+def timed(part: str, n: int, functions: Contenders, rounds: int, **more: object) -> list[dict]:
+    """Return a row per contender with the median milliseconds of a call: of the clock, and of all threads' processor time."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in functions}
     for _ in range(rounds + 1):
         for name, function in functions.items():
-            start = time.perf_counter()
+            start = time.perf_counter(), time.process_time()
             function()
-            times[name].append(time.perf_counter() - start)
-    return [{"n": n, "attention": name, "milliseconds": 1e3 * median(times[name][1:])} for name in functions]
+            times[name].append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    rows = []
+    for name, pairs in times.items():
+        wall, processor = (1e3 * median(x) for x in zip(*pairs[1:], strict=True))
+        row = {"part": part, "n": n, "threads": torch.get_num_threads(), "attention": name, **more}
+        rows.append(row | {"milliseconds": wall, "cpu_milliseconds": processor})
+        print(rows[-1], file=sys.stderr)
+    return rows
 
 
 def sparse_problem(n: int) -> tuple[list[Tensor], BlockMask]:
@@ -102,16 +121,15 @@ def block_sparse(n: int) -> Contenders:
     }
 
 
-def over_all_pairs(n: int) -> Contenders:
-    """Return both passes of dense attention: entmax, softmax with the same operations, and SDPA."""
+def over_all_pairs(n: int, scale: float | None = None) -> tuple[Contenders, float]:
+    """Return both passes of dense attention, and the mean share of the keys that have weight under entmax."""
     generator = torch.Generator().manual_seed(0)
-    inputs = [torch.randn(TOKENS // n, HEADS, n, DIMENSION, generator=generator) for _ in range(3)]
-    softmax = partial(torch.softmax, dim=-1)
-    return {
-        "entmax": both_passes(lambda *x: attention(*x)[0], inputs),
-        "softmax": both_passes(lambda *x: attention(*x, normalizer=softmax)[0], inputs),
-        "SDPA": both_passes(scaled_dot_product_attention, inputs),
-    }
+    inputs = [torch.randn(max(1, TOKENS // n), HEADS, n, DIMENSION, generator=generator) for _ in range(3)]
+    entmax = partial(block_sparse_entmax_attention, scale=scale)
+    some = [x[:1, :1] for x in inputs]
+    share = (attention(*some, scale=scale)[1] > 0).double().mean().item()
+    peer = both_passes(partial(scaled_dot_product_attention, scale=scale), inputs)
+    return {"entmax": both_passes(entmax, inputs), "SDPA": peer}, share
 
 
 def both_passes(function: Callable[..., Tensor], inputs: list[Tensor]) -> Callable[[], object]:

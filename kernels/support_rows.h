@@ -112,7 +112,7 @@ struct Survivors {
     int64_t padded() const { return (count + PANEL - 1) / PANEL * PANEL; }
 
     void drop(float lower_bound) {
-        const int64_t all = padded();
+        const int64_t before = count, all = padded();
         count = 0;
         for (int64_t i = 0; i < all; i += LANES) {
             const unsigned bits = above(x + i, lower_bound);
@@ -131,6 +131,7 @@ struct Survivors {
             }
 #endif
         }
+        count = std::min(count, before);  // in a row of NaN, the padding is NaN, too
     }
 
 private:

@@ -37,7 +37,7 @@ constexpr int32_t ALL_SCORES = -1, LISTS = -2;
 constexpr int64_t ROWS = 32;
 // Keys after which a tile's support is estimated, and the share of them above which it keeps all scores.
 constexpr int64_t ESTIMATED_FROM = 256;
-constexpr double DENSE_SHARE = 0.3;
+constexpr double DENSE_SHARE = 0.7;
 // Mean number of keys per row that a tile keeps for the backward pass.
 constexpr int64_t MOST_KEPT = 256;
 
