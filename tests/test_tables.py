@@ -70,16 +70,21 @@ def test_a_target_counts_the_sizes_that_meet_it(monkeypatch):
 
 
 def test_a_cpu_target_is_bold_exactly_if_the_ratio_is_within_it(tmp_path, monkeypatch):
-    def rows(**times):
-        return [{"n": 128, "attention": name.replace("_", " "), "milliseconds": value} for name, value in times.items()]
+    def rows(part, **times):
+        row = {"part": part, "n": 512, "support": 0.1}
+        return [
+            row | {"threads": threads, "attention": name.replace("_", " "), clock: factor * value}
+            for name, value in times.items()
+            for threads, clock, factor in ((1, "cpu_milliseconds", 1), (2, "milliseconds", 1 if name == "SDPA" else 2))
+        ]
 
-    forward = rows(entmax=2.0, softmax=1.16, FlexAttention=1.0)
-    sparse = [*forward, {"n": 128, "attention": "entmax, both passes", "milliseconds": 6.0}]
-    report = {"sparse": sparse, "dense": rows(entmax=1.3, softmax=1.0)}
+    sparse = rows("sparse", entmax=0.6, softmax=1.1, FlexAttention=1.0, **{"entmax, both passes": 1.8})
+    report = {"rows": sparse + rows("dense", entmax=0.9, SDPA=1.0) + rows("supports", entmax=0.7, SDPA=1.0)}
     monkeypatch.setattr(cpu, "RESULTS", tmp_path / "report.json")
     cpu.RESULTS.write_text(json.dumps(report))
-    measured = [line.rsplit(" | ", 1)[1].strip(" |") for line in cpu.targets().splitlines()[2:]]
-    assert measured == ["1.16", "2.00", "**3.00**", "**1.30**"]
+    measured = [line.strip("| ").split(" | ")[3:] for line in cpu.targets().splitlines()[2:]]
+    assert measured == [["**0.60**"] * 2, ["1.10"] * 2, ["**3.00**"] * 2, ["**0.90**", "1.80"]]
+    assert cpu.supports().splitlines()[-1] == "| 10.0% | 0.70 | 1.40 |"
 
 
 def test_a_sparsified_model_is_bold_exactly_if_it_is_faster_than_dense_attention(tmp_path, monkeypatch):

@@ -53,6 +53,7 @@ TABLES = {
     "claims-masked-lm": claims.masked_lm,
     "claims-translation": claims.translation,
     "cpu-milliseconds": cpu.milliseconds,
+    "cpu-supports": cpu.supports,
     "cpu-targets": cpu.targets,
     "forms": forms.table1,
     "forms-chapters": forms.chapters,
