@@ -130,5 +130,5 @@ tables: env  ## rewrite the tables of the READMEs
 	python workflow/scripts/tables.py
 	python workflow/scripts/figures.py
 
-clean:  ## remove results, build and Snakemake's state
-	rm -rf results build .snakemake
+clean:  ## remove results, build and Snakemake's state, after a question
+	rm -rI results build .snakemake

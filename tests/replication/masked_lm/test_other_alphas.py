@@ -4,9 +4,12 @@ import entmax
 import pandas as pd
 import pytest
 import torch
+import yaml
 from command_line import configure, run, succeed
 
 from profiles import MASKED_LM
+from replication.config import ConfigurationError, parse
+from replication.files.paths import ROOT
 from replication.graphs.shards import open_graphs
 from replication.masked_lm.model import load_entmax_model
 
@@ -82,3 +85,12 @@ def test_normalisers_that_contradict_themselves_are_refused(tmp_path, keys, mess
     result = run(tmp_path, "corpus", "masked_lm")
     assert result.exit_code == 1
     assert message in result.output
+
+
+def test_a_sparsified_model_has_its_own_alpha():
+    """The section on models that are made sparse cannot give the run's own model another normaliser."""
+    profile = yaml.safe_load((ROOT / "config/demo.yaml").read_text())
+    assert parse(profile).retrofit.alpha == 1.5
+    profile["masked_lm"]["model"] |= {"normalizer": "entmax", "alpha": 1.25}
+    with pytest.raises(ConfigurationError, match=r"retrofit\.alpha: must be 1\.25, masked_lm\.model's own, got 1\.5"):
+        parse(profile)
