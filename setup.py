@@ -45,6 +45,10 @@ class BuildKernels(build_ext):
         finally:
             self.build_temp = folder
 
+    def get_ext_filename(self, fullname: str) -> str:
+        """Return a path that does not end like that of a Python module, which tools would import."""
+        return str(Path(*fullname.split("."))) + ".so.1"
+
     def get_export_symbols(self, extension: Extension) -> list[str]:
         """Return nothing: this is a C library, not a Python module."""
         return []
@@ -53,13 +57,12 @@ class BuildKernels(build_ext):
 def compiled(build: str, flags: list[str]) -> Extension:
     """Return the library of one kind of processor, which needs neither Python's nor PyTorch's headers."""
     return Extension(
-        f"sparselib.kernels._support_{build}",
+        f"sparselib.kernels.support_{build}",
         ["kernels/support.cpp"],
         depends=[str(path) for path in Path("kernels").glob("support_*.h")],
         extra_compile_args=[*FLAGS, *flags],
         extra_link_args=["-fopenmp"],
         language="c++",
-        py_limited_api=True,
         optional=True,
     )
 

@@ -6,7 +6,6 @@ seconds in an empty build environment. There is one for each kind of processor. 
 
 import ctypes
 from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import torch
@@ -54,11 +53,10 @@ def library() -> ctypes.CDLL | None:
         None if the package was installed without a compiler, or was not compiled again after a change of the sources.
     """
     for build in BUILDS.get(torch.backends.cpu.get_cpu_capability(), ("portable",)):
-        for suffix in EXTENSION_SUFFIXES:
-            if (path := Path(__file__).with_name(f"_support_{build}{suffix}")).exists():
-                loaded = ctypes.CDLL(str(path))
-                loaded.support_size.restype = loaded.support_tiles.restype = ctypes.c_int64
-                return loaded if loaded.support_size() == ctypes.sizeof(Problem) else None
+        if (path := Path(__file__).with_name(f"support_{build}.so.1")).exists():
+            loaded = ctypes.CDLL(str(path))
+            loaded.support_size.restype = loaded.support_tiles.restype = ctypes.c_int64
+            return loaded if loaded.support_size() == ctypes.sizeof(Problem) else None
     return None
 
 

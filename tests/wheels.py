@@ -16,7 +16,7 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 def copy_checkout(folder: Path) -> Path:
     """What wheels are made of: building leaves files behind, and reads what an earlier build left."""
-    leftovers = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "*.so")
+    leftovers = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "*.so.1")
     for name in ("sparselib", "kernels", "replication"):
         shutil.copytree(ROOT / name, folder / name, ignore=leftovers)
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):

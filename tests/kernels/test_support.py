@@ -33,7 +33,7 @@ def processor(request, monkeypatch):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: request.param)
     library = support_library.library
     library.cache_clear()
-    assert f"_support_{CAPABILITIES[request.param]}." in library()._name
+    assert f"support_{CAPABILITIES[request.param]}." in library()._name
     yield
     library.cache_clear()
 
