@@ -32,6 +32,12 @@ CHOOSING = (
 )
 #: Lock file with the versions of all other packages.
 LOCK = "requirements.lock"
+#: Sources of compiled libraries, by the module that loads them.
+COMPILED = {
+    "sparselib.kernels.support_library": [
+        str(path.relative_to(ROOT)) for path in sorted((ROOT / "kernels").glob("support*.[ch]*"))
+    ]
+}
 #: Modules imported by path instead of by name: the predictors of a grid, and fairseq's user folder.
 BY_PATH = {
     "replication.graphs.grids": [
@@ -107,7 +113,8 @@ def files(names: Iterable[str]) -> list[str]:
         if name not in reached and name.split(".")[0] in PACKAGES and not _is_setting(name):
             reached.add(name)
             waiting += [name.rpartition(".")[0], *imported_by(name)]
-    return [LOCK, *sorted(str(path) for path in map(file_of, reached) if path)]
+    sources = [source for name in sorted(reached) for source in COMPILED.get(name, ())]
+    return [LOCK, *sorted([*(str(path) for path in map(file_of, reached) if path), *sources])]
 
 
 def _is_setting(name: str) -> bool:

@@ -110,7 +110,15 @@ def test_the_closure_of_a_notebook_is_what_its_kernel_reads(read, name):
 def assert_same(found: list[str], expected: list[str]) -> None:
     """Modules that only the configuration imports may be read, too; they count where a stage uses them itself."""
     assert {LOCK, *without_choosing(found)} - {*expected} <= IMPORTED_BY_THE_CONFIGURATION
-    assert {*expected} <= {LOCK, *without_choosing(found)}
+    # A process reads the library that was compiled from these.
+    sources = {source for of_module in closures.COMPILED.values() for source in of_module}
+    assert {*expected} - sources <= {LOCK, *without_choosing(found)}
+
+
+def test_an_edit_of_a_compiled_kernel_is_one_of_the_stages_that_compute_with_it():
+    assert "kernels/support.cpp" in closure("evaluate-blocks")
+    assert "kernels/support_tiles.h" in closure("evaluate-blocks")
+    assert "kernels/support.cpp" not in closure("corpus")
 
 
 def test_an_edit_of_a_function_is_an_edit_of_the_stages_that_use_it(tmp_path, monkeypatch):
