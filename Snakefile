@@ -54,7 +54,7 @@ KNOWN = Path(".snakemake", "configurations", RUN.profile)
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/factorised.smk"
+include: "workflow/rules/steps.smk"
 include: "workflow/rules/checkpoints.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/notebooks.smk"
@@ -70,23 +70,6 @@ try:
     LOST = lost(RESULTS, DECISIVE) if workflow.is_main_process else []
 except FileNotFoundError as error:
     raise WorkflowError(str(error)) from None
-
-
-for name, settings in {
-    "masked_lm": RUN.masked_lm,
-    "blocks": RUN.masked_lm and RUN.masked_lm.blocks,
-    "translation": RUN.translation,
-    "graphs": GRAPH_TASKS,
-    "char_lm": SYMBOL_PLACES,
-    "forms": RUN.forms,
-    "captioning": RUN.captioning,
-    "normalizer_speed": RUN.normalizer_speed,
-    "scaling": RUN.scaling,
-    "retrofit": RUN.retrofit,
-}.items():
-    if settings:
-
-        include: f"workflow/rules/{name}.smk"
 
 
 rule all:

@@ -28,6 +28,8 @@ CHOOSING = (
     "replication.places",
     "replication.schema",
     "replication.stages",
+    "replication.steps",
+    "replication.text_places",
     "replication.trained",
 )
 #: Lock file with the versions of all other packages.

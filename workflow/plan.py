@@ -11,14 +11,14 @@ from replication.files.runs import MANIFEST, is_left_out
 from replication.files.storage import source_hash
 
 #: Parameters of jobs that do not change their results, or that the code's hash covers.
-NO_OPTIONS = ("code", "config")
+NO_OPTIONS = ("code", "config", "words")
 
 
 def planned(jobs, results: Path) -> dict[str, dict[str, str]]:
     """Return options and code of every file and folder that a stage makes below a run's folder, by its place."""
     plan = {}
     for job in jobs:
-        if (job.shellcmd or "").startswith("replicate "):
+        if " replicate " in f" {job.shellcmd}":
             options = options_hash({key: value for key, value in job.params.items() if key not in NO_OPTIONS})
             plan |= {
                 place: {"options": options, "code": job.params["code"]}

@@ -8,7 +8,8 @@ from replication.config.folders import aligned_names
 from replication.corpora.sources import name_of
 from replication.files.texts import aligned_file, symbol_file, text_files
 from replication.layout import ALL_SPLITS
-from replication.places import parallel_places, symbol_places, token_places
+from replication.places import symbol_place, symbol_place_names
+from replication.text_places import ParallelPlace, TokenPlace, parallel_place_names, token_place_names
 
 
 def with_origin(message: str, config: Config) -> str:
@@ -27,12 +28,12 @@ def with_origin(message: str, config: Config) -> str:
 
 def _texts(config: Config) -> Iterator[tuple[Path, str]]:
     """Yield file and origin of every text of a run."""
-    for text in token_places(config).values():
+    for text in (TokenPlace(config, place) for place in token_place_names(config)):
         for split in text.splits:
             found = text_files(text.corpus.path, split) if text.corpus.source == "folder" else []
             origin = ", ".join(map(str, found)) or _split_of(text.corpus, split)
             yield from ((path, origin) for path in (text.files.tokens(split), text.files.corpus(split)))
-    for text in parallel_places(config).values():
+    for text in (ParallelPlace(config, place) for place in parallel_place_names(config)):
         for split in text.splits:
             for language in text.pair:
                 found = None
@@ -42,7 +43,8 @@ def _texts(config: Config) -> Iterator[tuple[Path, str]]:
                     )
                     found = aligned_file(text.corpus.path, names)
                 yield text.files.corpus(split, language), str(found or _split_of(text.corpus, split))
-    for name, (section, files) in symbol_places(config).items():
+    for name in symbol_place_names(config):
+        section, files = symbol_place(config, name)
         corpus = section.corpora[name.rpartition("/")[2]]
         for split in ALL_SPLITS:
             folder = corpus.source == "text" and Path(corpus.path).is_dir()

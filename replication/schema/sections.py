@@ -1,9 +1,10 @@
 """The base class of all sections, and the way that checks report problems."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -71,6 +72,10 @@ def checked(problems: Callable[[T], Iterable[Problem]], files: bool = False) -> 
     return AfterValidator(check)
 
 
+class UndeclaredSetting(RuntimeError):
+    """A stage used a setting that its step does not declare, so that another value would not run the step again."""
+
+
 class Section(BaseModel):
     """A mapping of a profile: its keys, their types and the checks between them."""
 
@@ -81,6 +86,27 @@ class Section(BaseModel):
     def problems(self) -> Iterator[Problem]:
         """Yield the values that cannot work together, each with the path of its key below this section."""
         yield from ()
+
+    def limited(self, paths: Iterable[str]) -> Self:
+        """Return a copy with only the settings at these paths, such as ``masked_lm/projection``; using another is an error."""
+        below = defaultdict(set)
+        for path in paths:
+            key, _, rest = path.partition("/")
+            below[key].add(rest)
+        copy = self.model_copy()
+        for name, of_key in type(self).model_fields.items():
+            rest = below.get(of_key.alias or name)
+            if rest is None:
+                copy.__dict__.pop(name)
+                copy.model_fields_set.discard(name)
+            elif "" not in rest:
+                copy.__dict__[name] = _limited(copy.__dict__[name], rest)
+        return copy
+
+    def __getattr__(self, name: str):
+        if name in type(self).model_fields:
+            raise UndeclaredSetting(f"{name}: this step does not declare that it sees this setting")
+        return super().__getattr__(name)
 
     def given(self) -> dict[str, object]:
         """Return the keys that the user wrote, in their order, as plain dicts, lists and scalars."""
@@ -101,3 +127,16 @@ class Section(BaseModel):
     def _in_order(self, handler):
         values = handler(self)
         return {key: values[key] for key in (*self._order, *values) if key in values}
+
+
+def _limited(value: Section | dict[str, Section] | None, paths: set[str]) -> Section | dict[str, Section] | None:
+    """Return a section with the settings at these paths, or the named sections with theirs."""
+    if not isinstance(value, dict):
+        return value and value.limited(paths)
+    names = {path.partition("/")[0] for path in paths}
+    rest = {name: {path.partition("/")[2] for path in paths if path.partition("/")[0] == name} for name in names}
+    return {
+        name: section if "" in rest[name] else section.limited(rest[name])
+        for name, section in value.items()
+        if name in names
+    }

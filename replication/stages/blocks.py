@@ -10,13 +10,13 @@ def fit_blocks(config: ConfigFile) -> None:
     """Learn projections of chunks of every size, and their centroids for every number of clusters, in all layers."""
     from itertools import product
 
-    from replication.config import load
     from replication.graphs import centroids, projections
     from replication.graphs.shards import open_graphs
     from replication.places import predicted_blocks
+    from replication.steps import receive
     from sparselib.blocks.chunks import Chunks
 
-    run = load(config)
+    run = receive(config, "fit_blocks")
     section, files = predicted_blocks(run)
     blocks, settings, points = section.blocks, section.projection.given(), section.cluster_points
     inputs(*(files.graphs("train", layer) for layer in range(section.layers)))
@@ -36,16 +36,16 @@ def evaluate_blocks(config: ConfigFile) -> None:
     """Measure perplexity when every layer visits predicted, random or all blocks, of every size and from every seed."""
     from itertools import product
 
-    from replication.config import load
     from replication.corpora.tokens import load_tokenizer
     from replication.files.storage import write_table
     from replication.masked_lm import blocks as masked_lm_blocks
     from replication.masked_lm.evaluation import read_masked_text, sequence_losses
     from replication.masked_lm.model import load_entmax_model
     from replication.places import predicted_blocks
+    from replication.steps import receive
     from sparselib.blocks.chunks import Chunks
 
-    run = load(config)
+    run = receive(config, "evaluate_blocks")
     section, files = predicted_blocks(run)
     _check_block_inputs(run)
     network, control = load_entmax_model(files.model.parent)
@@ -68,16 +68,16 @@ def time_blocks(config: ConfigFile) -> None:
     """Time predicting blocks of every size, attending to them, and the whole model, in seconds per sequence."""
     import torch
 
-    from replication.config import load
     from replication.corpora.tokens import load_tokenizer
     from replication.files.storage import hardware, write_table
     from replication.masked_lm import blocks as masked_lm_blocks
     from replication.masked_lm.evaluation import read_masked_text
     from replication.masked_lm.model import load_entmax_model
     from replication.places import predicted_blocks
+    from replication.steps import receive
     from sparselib.blocks.chunks import Chunks
 
-    run = load(config)
+    run = receive(config, "time_blocks")
     section, files = predicted_blocks(run)
     _check_block_inputs(run)
     network, control = load_entmax_model(files.model.parent)
@@ -98,14 +98,14 @@ def time_steps(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.char_lm.models import load_model
     from replication.char_lm.step_time import step_seconds
     from replication.char_lm.training import Recipe
-    from replication.config import load
     from replication.files.contents import read_json
     from replication.files.storage import hardware, write_table
     from replication.layout import CHARACTER_FILES
     from replication.places import symbol_place
+    from replication.steps import receive
     from replication.trained import members
 
-    section, files = symbol_place(load(config), place, "patterns/")
+    section, files = symbol_place(receive(config, "time_steps", place=place), place)
     folders = {name: files.model(name, section.seeds[0]) for name in members(section.models)}
     inputs(files.text("train"), *(folder / file for folder in folders.values() for file in CHARACTER_FILES))
     runs = {name: read_json(folder / "training.json") for name, folder in folders.items()}
@@ -124,13 +124,13 @@ def normalizer_speed(config: ConfigFile) -> None:
     """Measure speed, BLEU and attended keys of one translator with softmax, top-k, sparsemax and entmax."""
     from importlib.metadata import version
 
-    from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
-    from replication.places import normalizer_speed
+    from replication.steps import receive
+    from replication.text_places import ParallelPlace
     from replication.translation.contenders import CONTENDERS
     from replication.translation.speed import measure
 
-    text = normalizer_speed(load(config))
+    text = ParallelPlace(receive(config, "normalizer_speed"), "normalizer_speed")
     section, files, references = text.section, text.files, text.files.corpus("test", text.pair[1])
     models = [contender.folder(files.models) / "model.safetensors" for contender in CONTENDERS]
     inputs(files.data, references, *models)
@@ -147,13 +147,13 @@ def scaling(config: ConfigFile, threads: Threads = 1) -> None:
     """Measure time and memory of block-sparse entmax attention and its peers against n; on a GPU if there is one."""
     import torch
 
-    from replication.config import load
     from replication.files.storage import write_table
     from replication.places import scaling
+    from replication.steps import receive
     from replication.timing.contenders import untrained_prediction
     from replication.timing.scaling import measure
 
-    run = load(config)
+    run = receive(config, "scaling")
     section, path = scaling(run)
     settings = section.given()
     torch.set_num_threads(threads)

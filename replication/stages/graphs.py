@@ -9,15 +9,15 @@ from replication.stages.options import ConfigFile, GraphPlace, SymbolsPlace, Tra
 
 def extract(config: ConfigFile) -> None:
     """Store queries and keys of every layer of the masked language model, from which the gold graphs follow."""
-    from replication.config import load
     from replication.corpora.tokens import read_tokens
     from replication.graphs.shards import sample_sequences
     from replication.layout import SPLITS
     from replication.masked_lm.evaluation import extract_graphs
     from replication.masked_lm.model import load_entmax_model
     from replication.places import masked_lm
+    from replication.steps import receive
 
-    run = load(config)
+    run = receive(config, "extract")
     section, files = masked_lm(run)
     inputs(files.model.parent, *(files.tokens(split) for split in SPLITS))
     ids = {split: read_tokens(files.tokens(split))["input_ids"] for split in SPLITS}
@@ -29,14 +29,14 @@ def extract(config: ConfigFile) -> None:
 
 def extract_decoder(place: TranslatorPlace, config: ConfigFile) -> None:
     """Store queries and keys of every layer of a translator's decoder self-attention."""
-    from replication.config import load
     from replication.files.storage import write_table
     from replication.layout import SPLITS
     from replication.places import translator
+    from replication.steps import receive
     from replication.translation.evaluation import extract_decoder_graphs
     from replication.translation.model import BATCH_TOKENS, load_translator
 
-    run = load(config)
+    run = receive(config, "extract_decoder", place=place)
     section, files, _ = translator(run, place)
     inputs(files.model, files.data)
     loaded = load_translator(files.model, files.data)
@@ -49,12 +49,12 @@ def extract_decoder(place: TranslatorPlace, config: ConfigFile) -> None:
 
 def project(task: GraphPlace, config: ConfigFile) -> None:
     """Learn the projections of every layer, from every seed."""
-    from replication.config import load
     from replication.graphs import projections
     from replication.graphs.shards import open_graphs
     from replication.places import graph_task
+    from replication.steps import receive
 
-    run = load(config)
+    run = receive(config, "project", place=task)
     section, files, layers = graph_task(run, task)
     settings = section.projection.given()
     paths = [files.graphs("train", layer) for layer in range(layers)]
@@ -69,13 +69,13 @@ def project(task: GraphPlace, config: ConfigFile) -> None:
 
 def cluster(task: GraphPlace, config: ConfigFile) -> None:
     """Find the centroids of every layer, for every number of clusters in the grid, from every seed."""
-    from replication.config import load
     from replication.graphs.centroids import fit_layer, save
     from replication.graphs.projections import load as load_projection
     from replication.graphs.shards import open_graphs
     from replication.places import graph_task
+    from replication.steps import receive
 
-    run = load(config)
+    run = receive(config, "cluster", place=task)
     section, files, layers = graph_task(run, task)
     methods, points = section.given()["methods"], section.cluster_points
     paths = [files.graphs("train", layer) for layer in range(layers)]
@@ -90,15 +90,15 @@ def cluster(task: GraphPlace, config: ConfigFile) -> None:
 
 def sweep(task: GraphPlace, config: ConfigFile) -> None:
     """Measure recall and sparsity of every member of the grid with every window, on every layer and from every seed."""
-    from replication.config import load
     from replication.files.storage import write_table
     from replication.graphs import centroids, projections
     from replication.graphs.grids import expand
     from replication.graphs.sweep import sweep_layer
     from replication.places import graph_task
     from replication.settings import as_columns
+    from replication.steps import receive
 
-    run = load(config)
+    run = receive(config, "sweep", place=task)
     section, files, layers = graph_task(run, task)
     members, seeds = expand(section.given()["methods"]), run.student_seeds
     paths = [files.graphs("valid", layer) for layer in range(layers)]
@@ -120,13 +120,13 @@ def sweep(task: GraphPlace, config: ConfigFile) -> None:
 
 def coreference(config: ConfigFile) -> None:
     """Measure how much attention each head of the masked language model gives to coreferent tokens."""
-    from replication.config import load
     from replication.corpora.tokens import KIND, read_tokens
     from replication.files.storage import read_header, write_table
     from replication.graphs.analysis import coreference_by_head
     from replication.places import masked_lm
+    from replication.steps import receive
 
-    section, files = masked_lm(load(config))
+    section, files = masked_lm(receive(config, "coreference"))
     tokens, paths = files.tokens("valid"), [files.graphs("valid", layer) for layer in range(section.layers)]
     inputs(tokens, *paths)
     chains, source = read_tokens(tokens)["chains"], read_header(tokens, kind=KIND)["chain_source"]
@@ -136,14 +136,14 @@ def coreference(config: ConfigFile) -> None:
 
 def tags(config: ConfigFile) -> None:
     """Count how the parts of speech spread over the k-means clusters of each head."""
-    from replication.config import load
     from replication.corpora.tokens import KIND, read_tokens
     from replication.files.storage import read_header, write_table
     from replication.graphs import centroids, projections
     from replication.graphs.analysis import tags_over_clusters
     from replication.places import masked_lm
+    from replication.steps import receive
 
-    run = load(config)
+    run = receive(config, "tags")
     section, files = masked_lm(run)
     seed, tokens = run.student_seeds[0], files.tokens("valid")
     paths = [files.graphs("valid", layer) for layer in range(section.layers)]
@@ -161,12 +161,12 @@ def tags(config: ConfigFile) -> None:
 
 def factorised(config: ConfigFile) -> None:
     """Measure keys per query of the factorised patterns, and the layers after which each position reaches all earlier ones."""
-    from replication.config import load
     from replication.files.storage import write_table
     from replication.graphs.reach import factorised_reach
     from replication.layout import reach_table
+    from replication.steps import receive
 
-    write_table(reach_table(load(config).profile), factorised_reach())
+    write_table(reach_table(receive(config, "factorised").profile), factorised_reach())
 
 
 def attention_parts(place: SymbolsPlace, config: ConfigFile) -> None:
@@ -176,13 +176,13 @@ def attention_parts(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.char_lm.data import read_streams
     from replication.char_lm.evaluation import attention_in_parts
     from replication.char_lm.models import load_model
-    from replication.config import load
     from replication.files.contents import read_json
     from replication.files.storage import write_table
     from replication.layout import CHARACTER_FILES
     from replication.places import symbol_place
+    from replication.steps import receive
 
-    section, files = symbol_place(load(config), place, "patterns/")
+    section, files = symbol_place(receive(config, "attention_parts", place=place), place)
     folders = [files.model("dense", seed) for seed in section.seeds]
     models = [folder / file for folder in folders for file in CHARACTER_FILES]
     inputs(files.text("train"), files.text("test"), *models)

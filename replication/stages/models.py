@@ -10,14 +10,14 @@ def perplexity(config: ConfigFile) -> None:
     """Measure the perplexity of the model, of unigrams and of bigrams, on the same masked tokens of each corpus."""
     import pandas as pd
 
-    from replication.config import load
     from replication.corpora.tokens import load_tokenizer, read_tokens
     from replication.files.storage import write_table
     from replication.masked_lm import evaluation
     from replication.masked_lm.model import NAMES, load_entmax_model
     from replication.places import masked_lm
+    from replication.steps import receive
 
-    section, files = masked_lm(load(config))
+    section, files = masked_lm(receive(config, "perplexity"))
     corpora = {"held-out": files.tokens("valid")} | {
         name: files.unseen(name).tokens("valid") for name in section.unseen
     }
@@ -46,13 +46,13 @@ def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
     """Measure the BLEU of a translator as trained, on the whole test split."""
     import pandas as pd
 
-    from replication.config import load
     from replication.files.storage import replacing, write_table
     from replication.places import translator
+    from replication.steps import receive
     from replication.translation.evaluation import ceiling, score, to_text
     from replication.translation.model import BATCH_TOKENS, load_translator
 
-    section, files, (_, target) = translator(load(config), task)
+    section, files, (_, target) = translator(receive(config, "bleu", place=task), task)
     references, beam = files.corpus("test", target), section.decoding.beam
     inputs(files.model, files.data, references)
     loaded = load_translator(files.model, files.data)
@@ -74,14 +74,14 @@ def measure_characters(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.char_lm.data import read_streams
     from replication.char_lm.evaluation import evaluate
     from replication.char_lm.models import load_model
-    from replication.config import load
     from replication.files.contents import read_json
     from replication.files.storage import write_table
     from replication.layout import ALL_SPLITS, CHARACTER_FILES
     from replication.places import symbol_place
+    from replication.steps import receive
     from replication.trained import members
 
-    section, files = symbol_place(load(config), place)
+    section, files = symbol_place(receive(config, "measure_characters", place=place), place)
     folders = [files.model(model, seed) for model in members(section.models) for seed in section.seeds]
     # Tables of an earlier measurement can be out of date.
     models = [folder / file for folder in folders for file in CHARACTER_FILES]
@@ -117,11 +117,11 @@ def character_baselines(place: SymbolsPlace, config: ConfigFile) -> None:
 
     from replication.char_lm.data import Alphabet
     from replication.char_lm.evaluation import baselines
-    from replication.config import load
     from replication.files.storage import write_table
-    from replication.places import symbol_place
+    from replication.layout import Symbols, results_folder
+    from replication.steps import receive
 
-    _, files = symbol_place(load(config), place)
+    files = Symbols(results_folder(receive(config, "character_baselines", place=place).profile) / place)
     inputs(files.text("train"), files.text("test"))
     train, test = (files.text(split).read_bytes() for split in ("train", "test"))
     alphabet = Alphabet.of(train)
@@ -134,16 +134,17 @@ def measure_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> 
     """Measure BLEU, attended positions and cross-attention of translators as trained, and Top-k attending fully too."""
     import pandas as pd
 
-    from replication.config import load
     from replication.corpora.alignment import from_pharaoh
     from replication.files.storage import write_table, write_tensors
-    from replication.places import cells_of, parallel_place
+    from replication.places import cells_of
+    from replication.steps import receive
+    from replication.text_places import ParallelPlace
     from replication.trained import word_alignment_is_known
     from replication.translation.cross_attention import describe
     from replication.translation.forms import FULL, TOP_K, attending_fully, measure
     from replication.translation.model import BATCH_TOKENS, load_translator
 
-    text = parallel_place(load(config), place, "forms/")
+    text = ParallelPlace(receive(config, "measure_forms", place=place, cell=cell), place)
     section, files, chosen = text.section, text.files, cells_of(text.section, cell)
     references, alignment = files.corpus("test", text.pair[1]), files.alignment("test")
     aligned = word_alignment_is_known(section, "-".join(text.pair))
@@ -182,14 +183,14 @@ def measure_captioners(config: ConfigFile) -> None:
     from replication.captioning.model import load_model
     from replication.captioning.pictures import load_pictures, regions_of
     from replication.captioning.scores import corpus
-    from replication.config import load
     from replication.files.contents import read_json
     from replication.files.storage import write_table
     from replication.layout import CAPTIONER_FILES
     from replication.places import captioning, region_features
+    from replication.steps import receive
     from replication.trained import members
 
-    run_config = load(config)
+    run_config = receive(config, "measure_captioners")
     section, files = captioning(run_config)
     regions = region_features(run_config)
     folders = [files.model(model, seed) for model in members(section.models) for seed in section.seeds]

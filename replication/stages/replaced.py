@@ -9,7 +9,6 @@ from replication.stages.options import ConfigFile, TranslatorPlace
 
 def replace(config: ConfigFile) -> None:
     """Measure perplexity with predicted graphs in place of gold ones, in all layers and heads at once, from every seed."""
-    from replication.config import load
     from replication.corpora.tokens import load_tokenizer
     from replication.files.storage import write_table
     from replication.graphs.grids import expand
@@ -18,8 +17,9 @@ def replace(config: ConfigFile) -> None:
     from replication.masked_lm.model import load_entmax_model
     from replication.places import masked_lm
     from replication.settings import as_columns
+    from replication.steps import receive
 
-    run = load(config)
+    run = receive(config, "replace")
     section, files = masked_lm(run)
     inputs(files.model.parent, files.tokenizer, files.tokenizer.parent, files.tokens("valid"))
     students = _students(files, section.layers, run.student_seeds)
@@ -38,16 +38,16 @@ def replace(config: ConfigFile) -> None:
 
 def decode(task: TranslatorPlace, config: ConfigFile) -> None:
     """Measure BLEU with predicted graphs in the decoder's self-attention, in all layers and heads, from every seed."""
-    from replication.config import load
     from replication.files.storage import write_table
     from replication.graphs.grids import expand
     from replication.graphs.replaced import Replacements
     from replication.places import translator
     from replication.settings import as_columns
+    from replication.steps import receive
     from replication.translation.evaluation import evaluate_replaced
     from replication.translation.model import BATCH_TOKENS, load_translator
 
-    run = load(config)
+    run = receive(config, "decode", place=task)
     section, files, (_, target) = translator(run, task)
     references, sentences = files.corpus("test", target), section.decoding.sentences
     inputs(files.model, files.data, references)

@@ -12,7 +12,6 @@ def measure_rules(config: ConfigFile) -> None:
     """Measure recall, sparsity and drift of every selection rule of the grid, with students of every seed."""
     import pandas as pd
 
-    from replication.config import load
     from replication.files.storage import write_table
     from replication.places import retrofit
     from replication.retrofit.measuring import measure
@@ -21,12 +20,13 @@ def measure_rules(config: ConfigFile) -> None:
     from replication.retrofit.students import fit_students
     from replication.retrofit.text import batches, sequences
     from replication.settings import as_columns
+    from replication.steps import receive
     from sparselib.huggingface import use_attention
     from sparselib.huggingface.gold import gold_rule
     from sparselib.huggingface.layers import Layer, observed_layers
     from sparselib.normalizers import Entmax
 
-    run = load(config)
+    run = receive(config, "measure_rules")
     section, files = retrofit(run)
     model = _model(run)
     settings = section.given()
@@ -58,22 +58,22 @@ def measure_rules(config: ConfigFile) -> None:
 
 def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one of the section's recalls")]) -> None:
     """Tune every head to a target recall, save the heads' settings, and measure them on other text."""
-    from replication.config import load
     from replication.files.manifest import add_output
     from replication.files.storage import write_table
-    from replication.places import find, retrofit
+    from replication.places import retrofit
     from replication.retrofit.measuring import measure
     from replication.retrofit.model import load_encoder
     from replication.retrofit.rules import SelectionRule
     from replication.retrofit.text import batches, drawn_sequences, sequences
     from replication.settings import as_columns, label
+    from replication.steps import receive
     from sparselib.huggingface import sparsify as tuned
     from sparselib.huggingface.gold import gold_rule
 
-    run = load(config)
+    run = receive(config, "sparsify", recall=recall)
     section, files = retrofit(run)
     recalls = {str(target): target for target in section.recalls}
-    output, recall = files.sparsified(recall), find(recall, recalls, "recall")
+    output, recall = files.sparsified(recall), recalls[recall]
     model, seed = _model(run), run.student_seeds[0]
     settings = section.given()
     inputs(files.tokens("train"), files.tokens("valid"))
@@ -95,10 +95,10 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
 
 def _model(run) -> str:
     """Return the folder of the run's own masked language model, or the name of another model."""
-    from replication.places import masked_lm
+    from replication.layout import MaskedLM, results_folder
 
     if run.retrofit.model != "masked_lm":
         return run.retrofit.model
-    _, files = masked_lm(run)
+    files = MaskedLM(results_folder(run.profile) / "masked_lm")
     inputs(files.model.parent)
     return str(files.model.parent)

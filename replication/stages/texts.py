@@ -6,13 +6,13 @@ from replication.stages.options import ConfigFile, PairPlace, SymbolsPlace, Text
 
 def corpus(place: TextPlace, config: ConfigFile) -> None:
     """Write or read a corpus: documents, sentences, words, and their annotation where there is any."""
-    from replication.config import load
     from replication.corpora.documents import write_documents
     from replication.corpora.held_out import check_held_out, remembering, sentences_of
     from replication.corpora.sources import name_of, read_splits
-    from replication.places import text_place
+    from replication.steps import receive
+    from replication.text_places import TokenPlace
 
-    text = text_place(load(config), place)
+    text = TokenPlace(receive(config, "corpus", place=place), place)
     source, training = text.corpus.given(), set()
     # The training split is the first, if there is one.
     for split, documents in read_splits(source, list(text.splits)).items():
@@ -31,13 +31,13 @@ def corpus(place: TextPlace, config: ConfigFile) -> None:
 
 def tokenize(place: TextPlace, config: ConfigFile) -> None:
     """Cut a corpus into sequences of subword ids, with tags and coreference chains beside them."""
-    from replication.config import load
     from replication.corpora import tokens
     from replication.corpora.documents import read_documents, read_tag_source
-    from replication.places import text_place
+    from replication.steps import receive
+    from replication.text_places import TokenPlace
 
-    text = text_place(load(config), place)
-    made_here = bool(text.vocab_size or text.pretrained)
+    text = TokenPlace(receive(config, "tokenize", place=place), place)
+    made_here = text.makes_tokenizer
     corpora = {split: text.files.corpus(split) for split in text.splits}
     inputs(*corpora.values(), *([] if made_here else [text.tokenizer, text.tokenizer.parent]))
     if text.vocab_size:
@@ -57,15 +57,15 @@ def tokenize(place: TextPlace, config: ConfigFile) -> None:
 
 def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
     """Write or read aligned sentences, or blocks of them, one plain text file per split and language."""
-    from replication.config import load
     from replication.corpora.held_out import check_held_out, hashed
     from replication.corpora.parallel import write_parallel
     from replication.corpora.sources import name_of, read_alignments, read_document_blocks, read_parallel_splits
     from replication.corpora.spacing import fit_tokenizer
     from replication.files.storage import replacing
-    from replication.places import parallel_place
+    from replication.steps import receive
+    from replication.text_places import ParallelPlace
 
-    text = parallel_place(load(config), place)
+    text = ParallelPlace(receive(config, "parallel_corpus", place=place), place)
     source, splits, languages = text.corpus.given(), list(text.splits), list(text.pair)
     if text.block_words is None:
         lines_of = read_parallel_splits(source, splits, languages)
@@ -89,11 +89,11 @@ def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
 
 def binarize(place: PairPlace, config: ConfigFile) -> None:
     """Tokenise aligned sentences, cut them into joint subwords, and write fairseq's binary format."""
-    from replication.config import load
-    from replication.places import parallel_place
+    from replication.steps import receive
+    from replication.text_places import ParallelPlace
     from replication.translation.data import binarize
 
-    text = parallel_place(load(config), place)
+    text = ParallelPlace(receive(config, "binarize", place=place), place)
     inputs(*(text.files.corpus(split, language) for split in text.splits for language in text.pair))
     inputs(*([text.like] if text.like else []))
     folder, section = text.files.folder / "corpus", text.section
@@ -103,11 +103,11 @@ def binarize(place: PairPlace, config: ConfigFile) -> None:
 def characters(place: SymbolsPlace, config: ConfigFile) -> None:
     """Write or read a text of characters or pixels, and split it."""
     from replication.char_lm.corpus import read_corpus
-    from replication.config import load
     from replication.files.storage import replacing, write_json
     from replication.places import symbol_place
+    from replication.steps import receive
 
-    section, files = symbol_place(load(config), place)
+    section, files = symbol_place(receive(config, "characters", place=place), place)
     source = section.corpora[place.rpartition("/")[2]].given()
     splits = read_corpus(source)
     for name, split in splits.items():
@@ -120,11 +120,11 @@ def characters(place: SymbolsPlace, config: ConfigFile) -> None:
 def pictures(config: ConfigFile) -> None:
     """Draw scenes, or read Karpathy's splits of COCO and check that every image has its features."""
     from replication.captioning.pictures import read_pictures, write_features, write_pictures
-    from replication.config import load
     from replication.files.storage import write_json
     from replication.places import captioning
+    from replication.steps import receive
 
-    section, files = captioning(load(config))
+    section, files = captioning(receive(config, "pictures"))
     source = section.source.given()
     splits, features = read_pictures(source)
     for name, split in splits.items():

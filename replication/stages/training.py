@@ -21,17 +21,17 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
     see_one_gpu()
     import pandas as pd
 
-    from replication.config import load
     from replication.corpora.tokens import load_tokenizer, read_tokens
     from replication.files.notes import note
     from replication.files.storage import provenance, write_json, write_table
     from replication.masked_lm.model import build_model, load_pretrained
     from replication.masked_lm.training import train
     from replication.places import masked_lm
+    from replication.steps import receive
     from replication.training import remove_checkpoints, runtime
     from sparselib.normalizers import Entmax
 
-    run = load(config)
+    run = receive(config, "train_masked_lm")
     section, files = masked_lm(run)
     inputs(files.tokens("train"), files.tokenizer, files.tokenizer.parent)
     model, training = section.model.given(), section.training.given()
@@ -92,17 +92,17 @@ def train_translation(place: PairPlace, config: ConfigFile, processes: Processes
     from replication.training import is_first, remove_checkpoints, start
 
     start(processes)
-    from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
-    from replication.places import parallel_place, translators
+    from replication.steps import receive
+    from replication.text_places import ParallelPlace
     from replication.translation.lengths import left_out
     from replication.translation.training import FIXED, train
 
-    run = load(config)
-    text = parallel_place(run, place, "translation/")
+    run = receive(config, "train_translation", place=place)
+    text = ParallelPlace(run, place)
     section, files = text.section, text.files
     architecture, training, initial = section.architecture.given(), section.training.given(), None
-    if place not in translators(run):
+    if text.is_pretraining:
         training = section.pretraining.training.given()
     elif section.pretraining:
         initial = files.pretraining.model
@@ -130,16 +130,15 @@ def train_characters(place: SymbolsPlace, model: ModelName, seed: ModelSeed, con
 
     from replication.char_lm.data import read_streams
     from replication.char_lm.training import Recipe, checkpoint_of, train
-    from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
     from replication.layout import ALL_SPLITS
-    from replication.places import find, symbol_place
+    from replication.places import symbol_place
+    from replication.steps import receive
     from replication.trained import members
 
-    section, files = symbol_place(load(config), place)
+    section, files = symbol_place(receive(config, "train_characters", place=place, model=model, seed=seed), place)
     # What a model says of itself takes precedence over what all models have in common.
-    models = members(section.models)
-    settings = section.sizes.given() | find(model, models, "model").given()
+    settings = section.sizes.given() | members(section.models)[model].given()
     settings = {"top_k": None} | settings
     recipe, rows = section.recipe.given(), section.rows.given()
     inputs(*(files.text(split) for split in ALL_SPLITS))
@@ -160,15 +159,16 @@ def train_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> No
     """Train translators that attend by one form each."""
     import time
 
-    from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
-    from replication.places import cells_of, parallel_place
+    from replication.places import cells_of
+    from replication.steps import receive
+    from replication.text_places import ParallelPlace
     from replication.training import remove_checkpoints
     from replication.translation.forms import form_options
     from replication.translation.lengths import left_out
     from replication.translation.training import FIXED, train
 
-    text = parallel_place(load(config), place, "forms/")
+    text = ParallelPlace(receive(config, "train_forms", place=place, cell=cell), place)
     section, files = text.section, text.files
     inputs(files.data)
     architecture, training = section.architecture.given(), section.training.given()
@@ -189,16 +189,16 @@ def train_normalizers(config: ConfigFile) -> None:
     """Train the same translator, from the same seed, with softmax, top-k, sparsemax and entmax."""
     import time
 
-    from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
-    from replication.places import normalizer_speed
+    from replication.steps import receive
+    from replication.text_places import ParallelPlace
     from replication.training import remove_checkpoints
     from replication.translation.contenders import CONTENDERS
     from replication.translation.lengths import left_out
     from replication.translation.training import FIXED, train
 
-    run = load(config)
-    text = normalizer_speed(run)
+    run = receive(config, "train_normalizers")
+    text = ParallelPlace(run, "normalizer_speed")
     section, files = text.section, text.files
     inputs(files.data)
     architecture = section.architecture.given()
@@ -222,17 +222,16 @@ def train_captioner(model: ModelName, seed: ModelSeed, config: ConfigFile) -> No
     from replication.captioning.model import build_model, settings_of
     from replication.captioning.pictures import load_pictures, regions_of
     from replication.captioning.training import train
-    from replication.config import load
     from replication.files.storage import provenance, write_json, write_table
-    from replication.places import captioning, find, region_features
+    from replication.places import captioning, region_features
+    from replication.steps import receive
     from replication.trained import members
     from replication.training import remove_checkpoints, runtime, see_one_gpu
 
     see_one_gpu()
-    run = load(config)
+    run = receive(config, "train_captioner", model=model, seed=seed)
     section, files = captioning(run)
-    models = members(section.models)
-    attention = find(model, models, "model").given()
+    attention = members(section.models)[model].given()
     architecture, limits, training = section.architecture.given(), section.limits.given(), section.training.given()
     regions = region_features(run)
     inputs(files.pictures("train"), regions)

@@ -62,8 +62,9 @@ def test_what_is_shipped_is_not_trained(shipped, without):
     commands = [line for line in text.splitlines() if "replicate weights " in line]
     assert sum(line.count(f" {name} ") for line in commands for name in SHIPPED) == len(SHIPPED)
     assert not {"train_masked_lm", "train_normalizers"} & jobs.keys()
-    assert jobs["train_translation"] == without["train_translation"] - 1
-    assert jobs["train_characters"] == without["train_characters"] - 1
+    for command in ("train_translation", "train_characters"):
+        counts = [sum(name.startswith(f"{command}__") for name in names) for names in (jobs, without)]
+        assert counts[0] == counts[1] - 1
     commands = [line for line in text.splitlines() if "replicate train-forms" in line and "forms/sentences" in line]
     assert any("full_seed2" in line for line in commands)
     assert not any("full_seed0" in line or "full_seed1" in line for line in commands)

@@ -73,18 +73,19 @@ def test_texts_are_inputs_and_a_change_of_one_makes_its_stage_run(own):
     done = subprocess.run([sys.executable, ROOT / "tests/workflow/plans.py"], cwd=own, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     plans = json.loads(done.stdout)
-    inputs = {
-        job.split()[0]: {Path(path).name for path in plan["input"] if NAME in path} for job, plan in plans.items()
-    }
-    for rule in ("corpus", "retrofit_corpus"):
+    inputs = {job: {Path(path).name for path in plan["input"] if NAME in path} for job, plan in plans.items()}
+    for rule in ("corpus__masked_lm", "corpus__retrofit"):
         assert inputs[rule] == {"train.txt", "valid.txt"}
-    assert inputs["unseen_corpus"] == {"valid.txt"}
-    assert inputs["characters"] == {f"{split}.txt" for split in SPLITS}
-    assert inputs["parallel_corpus"] == {f"{split}.{language}" for split in SPLITS for language in ("en", "de")}
-    for rule in ("form_corpus", "speed_corpus"):
-        assert inputs[rule] == {f"{split}.{language}" for split in SPLITS for language in ("en", "fr")}
+    assert inputs["corpus__masked_lm_unseen_other"] == {"valid.txt"}
+    assert inputs["characters__char_lm_own"] == {f"{split}.txt" for split in SPLITS}
+    of_pair = {
+        pair: {f"{split}.{language}" for split in SPLITS for language in pair.split("-")} for pair in ("en-de", "fr-en")
+    }
+    assert inputs["parallel_corpus__translation_en_de"] == of_pair["en-de"]
+    for place in ("forms_sentences_fr_en", "normalizer_speed"):
+        assert inputs[f"parallel_corpus__{place}"] == of_pair["fr-en"]
     assert inputs["train_masked_lm"] == set()
-    assert inputs["tokenize"] >= {"train.txt"}
+    assert inputs["tokenize__masked_lm"] >= {"train.txt"}
     assert inputs["measure_rules"] >= {"train.txt"}
     assert inputs["pictures"] == {"train.txt"}
     assert [plan["command"] for plan in plans.values() if "PWN" in (plan["command"] or "")] == []

@@ -133,8 +133,8 @@ def test_all_its_jobs_are_planned(rehearsal):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     for rule in (
-        "pretraining_train",
-        "train_translation",
+        "train_translation__translation_en_de",
+        "train_translation__translation_en_de_pretraining",
         "train_masked_lm",
         "train_characters",
         "replace",

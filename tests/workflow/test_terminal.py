@@ -133,15 +133,15 @@ def test_a_profile_that_never_ran_has_a_lower_bound_from_the_default_one(handler
     ]
 
 
-def test_a_rule_without_a_duration_takes_as_long_as_one_that_differs_in_its_number(handler, clock, capsys):
-    rules = {"train_3": 1, "train_10": 1, "train_11": 1, "short": 1}
+def test_a_rule_without_a_duration_takes_as_long_as_another_of_its_command(handler, clock, capsys):
+    rules = {"train__3": 1, "train__10": 1, "train__11": 1, "short": 1}
     say(handler, LogEvent.RUN_INFO, stats=rules | {"total": 4})
-    job(handler, 1, "train_3")
+    job(handler, 1, "train__3")
     clock.seconds += 600
     say(handler, LogEvent.JOB_FINISHED, job_id=1)
     assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
         "4 steps, at least about a minute left",
-        "1/4 600.0 s train_3 about 21 min left",
+        "1/4 600.0 s train__3 about 21 min left",
     ]
 
 
@@ -221,7 +221,7 @@ def test_warnings_and_that_there_is_nothing_to_do_are_passed_on_and_no_more(hand
         (LockException(), "error: another run is active in this folder; wait"),
         (
             WorkflowError("Target rules may not contain wildcards. Please specify concrete files"),
-            "error: this step makes the files of several models",
+            "error: ask for a figure or table by its own name",
         ),
     ],
 )

@@ -1,6 +1,6 @@
 """Import of trained models from checkpoints, and export of trained models as checkpoints."""
 
-for number, ((section, _), names) in enumerate(imported_models().items()):
+for number, ((section, _), names) in enumerate(IMPORTED.items()):
     models = [MODELS[name] for name in names]
 
     rule:
@@ -32,12 +32,6 @@ for number, ((section, _), names) in enumerate(imported_models().items()):
         shell:
             "replicate weights {params.names:q} --config {params.config}"
             ' --code "$(python -m workflow.closure {params.stage})" > {log} 2>&1'
-
-    # Attention forms need no rule order: their models with checkpoints get no training rule (forms.smk).
-    if section != "forms":
-        workflow.ruleorder(
-            f"weights_{number}_{section}", models[0].stage.replace("-", "_")
-        )
 
 
 # No other rule needs the checkpoints, which are the input of another run: they are made only by `snakemake ship`.

@@ -31,8 +31,8 @@ PASSED_ON = ("Nothing to be done",)
 #: Parts of Snakemake's errors, and what is printed instead: what happened in this repository and what to do.
 INSTEAD = {
     "Target rules may not contain wildcards": (
-        "error: this step makes the files of several models or corpora, so it cannot be asked for by its name."
-        " Repeat it within a figure: snakemake --cores 1 fig04 --forcerun sweep"
+        "error: ask for a figure or table by its own name, such as: snakemake --cores 1 fig04;"
+        " snakemake --list-rules lists all names"
     ),
     "Directory cannot be locked": (
         "error: another run is active in this folder; wait until it has ended, or run in another checkout"

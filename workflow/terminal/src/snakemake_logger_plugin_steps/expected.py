@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -91,8 +90,8 @@ class Expected:
 
 
 def _kind(rule: str) -> str:
-    """Return a rule's name without its number: models of attention forms have a rule each."""
-    return re.sub(r"_\d+$", "", rule)
+    """Return the command of a rule's step: every place and model has a rule of its own."""
+    return rule.partition("__")[0]
 
 
 def _read(path: Path) -> dict[str, float]:

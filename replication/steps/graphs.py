@@ -1,0 +1,43 @@
+"""Projections and centroids trained on a task's attention graphs, and the recall of predicted graphs."""
+
+from collections.abc import Iterator
+
+from replication.places import graph_task, graph_task_names
+from replication.steps.step import Declaring, Step
+
+
+def graph_steps(at: Declaring) -> Iterator[Step]:
+    """Yield the steps of every task whose attention graphs are predicted."""
+    seeds = at.run.student_seeds
+    for place in graph_task_names(at.run):
+        _, files, layers = graph_task(at.run, place)
+        base, depth = place.split("/")[0], "architecture" if "/" in place else "layers"
+        of_all = at.see("", "student_seeds") | at.see(base, depth)
+        projections, centroids = ([folder(seed) for seed in seeds] for folder in (files.projections, files.centroids))
+        graphs = {split: [files.graphs(split, layer) for layer in range(layers)] for split in ("train", "valid")}
+        yield Step(
+            command="project",
+            message=f"Train the projections of {place}",
+            place=place,
+            reads=graphs["train"],
+            folders=projections,
+            sees=of_all | at.see(base, "projection"),
+            priority=1,
+        )
+        yield Step(
+            command="cluster",
+            message=f"Train the centroids of {place}",
+            place=place,
+            reads=[*graphs["train"], *projections],
+            folders=centroids,
+            sees=of_all | at.see(base, "methods", "cluster_points"),
+            priority=1,
+        )
+        yield Step(
+            command="sweep",
+            message=f"Measure recall and sparsity of predicted graphs, {place}",
+            place=place,
+            reads=[*graphs["valid"], *projections, *centroids],
+            makes=[files.sweep(seed) for seed in seeds],
+            sees=of_all | at.see(base, "methods", "windows", "global_tokens"),
+        )
