@@ -2,8 +2,8 @@
 
 Each class has the files of one folder below ``results/<profile>``. Arguments may be Snakemake wildcards such as ``"{seed}"``.
 
->>> MaskedLM(Path("results/demo/masked_lm")).sweep(0).as_posix()
-'results/demo/masked_lm/sweep/seed0.parquet'
+>>> MaskedLM(Path("results/demo/masked_lm")).sweep("bigbird").as_posix()
+'results/demo/masked_lm/sweep/bigbird.parquet'
 """
 
 from dataclasses import dataclass
@@ -84,8 +84,9 @@ class GraphTask:
     def centroids(self, seed: int | str) -> Path:
         return self.folder / "centroids" / f"seed{seed}"
 
-    def sweep(self, seed: int | str) -> Path:
-        return self.folder / "sweep" / f"seed{seed}.parquet"
+    def sweep(self, method: str) -> Path:
+        """Return the recall sweep of a method, of all seeds."""
+        return self.folder / "sweep" / f"{method}.parquet"
 
     def replaced(self, seed: int | str) -> Path:
         return self.folder / "replaced" / f"seed{seed}.csv"

@@ -28,7 +28,7 @@ PATTERN_MODELS = {"dense": "Dense", "strided": "Strided", "fixed": "Fixed"}
 
 
 def read_sweep(folder: Path) -> pd.DataFrame:
-    """Return the recall sweeps of all seeds.
+    """Return the recall sweeps of all methods and seeds.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def read_sweep(folder: Path) -> pd.DataFrame:
     FileNotFoundError
         If there is no sweep.
     """
-    return read_points(_paths(folder / "sweep", "seed*", "the recall sweep"))
+    return read_points(_paths(folder / "sweep", "*", "the recall sweep"))
 
 
 def read_replaced(folder: Path) -> pd.DataFrame:

@@ -44,6 +44,11 @@ class TokenPlace:
         return self.section.unseen[self.name] if self.name else self.section.corpus
 
     @property
+    def length(self) -> int:
+        """Return the number of tokens of a sequence."""
+        return self.section.length
+
+    @property
     def splits(self) -> tuple[str, ...]:
         return ("valid",) if self.name else SPLITS
 

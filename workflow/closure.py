@@ -17,6 +17,7 @@ from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
+from replication.predictor_files import predictor_modules
 from replication.stages import MODULE_OF
 
 ROOT = Path(__file__).parents[1]
@@ -40,18 +41,24 @@ COMPILED = {
         str(path.relative_to(ROOT)) for path in sorted((ROOT / "kernels").glob("support*.[ch]*"))
     ]
 }
-#: Modules imported by path instead of by name: the predictors of a grid, and fairseq's user folder.
+#: Modules imported by path instead of by name: fairseq's user folder.
 BY_PATH = {
-    "replication.graphs.grids": [
-        f"sparselib.predictors.{path.stem}" for path in sorted((ROOT / "sparselib/predictors").glob("[!_]*.py"))
-    ],
     "replication.translation.fairseq.commands": ["replication.translation.fairseq.user_dir.sparselib_fairseq"],
 }
 
 
-def closure(command: str) -> list[str]:
-    """Return the files that ``replicate <command>`` depends on, as paths from the root of the repository."""
-    return files(imported(ast.Module(_used_by(command), []), "replication.stages"))
+def closure(command: str, predictors: Iterable[str] = ()) -> list[str]:
+    """Return the files that ``replicate <command>`` depends on, as paths from the root of the repository.
+
+    Parameters
+    ----------
+    command : str
+        The command; its words may be joined by underscores.
+    predictors : iterable of str
+        Classes of ``sparselib/predictors`` that it finds by their names in the configuration.
+    """
+    found = [predictor_modules()[name] for name in predictors if name in predictor_modules()]
+    return files([*imported(ast.Module(_used_by(command), []), "replication.stages"), *found])
 
 
 def function_hash(command: str) -> str:
@@ -61,9 +68,9 @@ def function_hash(command: str) -> str:
 
 
 @cache
-def closure_hash(command: str) -> str:
+def closure_hash(command: str, predictors: tuple[str, ...] = ()) -> str:
     """Return the hash of everything that ``replicate <command>`` depends on."""
-    return _hash(function_hash(command), closure(command))
+    return _hash(function_hash(command), closure(command, predictors))
 
 
 @cache

@@ -90,8 +90,8 @@ def measured(run: Config) -> list[Path]:
     found = [reach_table(run.profile)]
     if run.masked_lm:
         files = MaskedLM(results / "masked_lm")
-        of_seeds = (files.sweep, files.replaced, files.losses)
-        found += [path(seed) for path in of_seeds for seed in seeds]
+        found += [files.sweep(method) for method in run.masked_lm.methods]
+        found += [path(seed) for path in (files.replaced, files.losses) for seed in seeds]
         found += [files.perplexity, files.coreference, files.tags, files.model_file("training.json")]
         if run.masked_lm.blocks:
             sizes = run.masked_lm.blocks.sizes
@@ -134,7 +134,7 @@ def _masked_lm(run: Config, results: Path) -> Iterator[Notebook]:
     files, seeds = MaskedLM(results / "masked_lm"), run.student_seeds
     graphs = _graphs(run, files, run.masked_lm.layers)
     sequences = [*graphs, *(files.tokens(split) for split in SPLITS), files.tokenizer]
-    sweeps = [files.sweep(seed) for seed in seeds]
+    sweeps = [files.sweep(method) for method in run.masked_lm.methods]
     replaced = [*(files.replaced(seed) for seed in seeds), *(files.losses(seed) for seed in seeds)]
     yield figure("00_patterns", sequences)
     for name in ("fig01_selection", "fig02_pipeline", "fig03_forms"):
@@ -153,8 +153,8 @@ def _masked_lm(run: Config, results: Path) -> Iterator[Notebook]:
 
 
 def _of_pair(run: Config, files: Translation) -> list[Path]:
-    seeds = run.student_seeds
-    return [*(files.sweep(seed) for seed in seeds), *(files.replaced(seed) for seed in seeds), files.bleu]
+    sweeps = [files.sweep(method) for method in run.translation.methods]
+    return [*sweeps, *(files.replaced(seed) for seed in run.student_seeds), files.bleu]
 
 
 def _translation(run: Config, results: Path) -> Iterator[Notebook]:

@@ -1,6 +1,6 @@
 """Centroids of one layer, by k-means and as in the Routing Transformer, for every cluster count of a grid."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -8,22 +8,27 @@ from torch import Tensor
 
 from replication.files.contents import check_tensors
 from replication.files.storage import read_tensors, write_tensors
-from replication.graphs.grids import PREDICTORS, cluster_counts
 from replication.graphs.shards import LayerGraphs
 from sparselib.blocks.chunks import TOKENS, Chunks
-from sparselib.predictors import Clustering, fit_centroids, fit_routing_centroids
+from sparselib.predictors import fit_centroids, fit_routing_centroids
 from sparselib.projections import Batch, Projection
 
 KIND = "centroids"
 #: Sequences read at a time.
 BATCH_SIZE = 16
-FITS = {"Clustering": fit_centroids, "Routing": fit_routing_centroids}
+#: How centroids are fitted, by the kind that predictors need.
+FITS = {"kmeans": fit_centroids, "routing": fit_routing_centroids}
 
 
 def fit_layer(
-    graphs: LayerGraphs, projection: Projection, methods: dict[str, dict], points: int, seed: int
+    graphs: LayerGraphs, projection: Projection, counts: Mapping[str, list[int]], points: int, seed: int
 ) -> dict[str, Tensor]:
     """Fit centroids to the union of projected queries and keys (section 4.5).
+
+    Parameters
+    ----------
+    counts : mapping
+        Numbers of clusters by the kind of centroids, :func:`replication.graphs.grids.cluster_counts`.
 
     Returns
     -------
@@ -31,11 +36,7 @@ def fit_layer(
         ``{"kmeans-8": [H, 8, R], "routing-8": ...}``.
     """
     sample = sample_points(graphs.batches(BATCH_SIZE), projection, points, seed)
-    return {
-        f"{PREDICTORS[predictor].needs.centroids}-{count}": fit(sample, count, seed)
-        for predictor, fit in FITS.items()
-        for count in cluster_counts(methods, predictor)
-    }
+    return {f"{kind}-{count}": FITS[kind](sample, count, seed) for kind in counts for count in counts[kind]}
 
 
 def fit_block_layer(
@@ -49,7 +50,7 @@ def fit_block_layer(
         ``{"kmeans-8": [H, 8, R], ...}``, where R is the size of a chunk vector.
     """
     sample = sample_points(graphs.batches(BATCH_SIZE), projection, points, seed, chunks)
-    return {f"{Clustering.needs.centroids}-{count}": fit_centroids(sample, count, seed) for count in clusters}
+    return {f"kmeans-{count}": fit_centroids(sample, count, seed) for count in clusters}
 
 
 def sample_points(

@@ -5,29 +5,24 @@
 [{'clusters': 4, 'top_k': 1}, {'clusters': 8, 'top_k': 1}]
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from itertools import product
-from pkgutil import iter_modules
 
 from torch import Tensor
 
-import sparselib.predictors
+from replication.predictor_files import predictor_modules
 from replication.settings import label
 from sparselib.predictors import Predictor
 
 
-def _predictors() -> dict[str, type[Predictor]]:
-    """Return the predictors of each file in ``sparselib/predictors`` by name, without base classes."""
-    package = sparselib.predictors
-    modules = [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
-    classes = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    return {cls.__name__: cls for cls in classes if is_dataclass(cls) and hasattr(cls, "needs")}
-
-
-#: Predictors that a grid may name.
-PREDICTORS = _predictors()
+@cache
+def predictor_class(name: str) -> type[Predictor]:
+    """Return the predictor of this name, from its file in ``sparselib/predictors``; no other file is imported."""
+    return getattr(import_module(predictor_modules()[name]), name)
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ class Member:
     @property
     def is_seeded(self) -> bool:
         """Return whether the predictor depends on the seed, because it is learned or random."""
-        needs = PREDICTORS[self.predictor].needs
+        needs = predictor_class(self.predictor).needs
         return needs.seed or not needs.positions
 
     def build(self, centroids: dict[str, Tensor], seed: int) -> Predictor:
@@ -64,7 +59,7 @@ class Member:
         KeyError
             If ``centroids`` has none for the number of clusters.
         """
-        predictor, arguments = PREDICTORS[self.predictor], dict(self.arguments)
+        predictor, arguments = predictor_class(self.predictor), dict(self.arguments)
         if predictor.needs.centroids:
             arguments["centroids"] = centroids[f"{predictor.needs.centroids}-{arguments.pop('clusters')}"]
         if predictor.needs.seed:
@@ -72,15 +67,15 @@ class Member:
         return predictor(**arguments)
 
 
-def expand(methods: Mapping[str, dict], known: Collection[str] = PREDICTORS) -> list[Member]:
+def expand(methods: Mapping[str, dict], known: Collection[str] | None = None) -> list[Member]:
     """Expand each method to one member per combination of its list-valued arguments.
 
     Raises
     ------
     ValueError
-        If a method's predictor is not in ``known``.
+        If a method's predictor is not in ``known``, by default the classes of ``sparselib/predictors``.
     """
-    members = []
+    members, known = [], predictor_modules() if known is None else known
     for method, section in methods.items():
         arguments = dict(section)
         predictor = arguments.pop("predictor", None)
@@ -91,6 +86,10 @@ def expand(methods: Mapping[str, dict], known: Collection[str] = PREDICTORS) -> 
     return members
 
 
-def cluster_counts(methods: dict[str, dict], predictor: str) -> list[int]:
-    """Return the sorted cluster counts that the grid uses with `predictor` (``"Clustering"`` or ``"Routing"``)."""
-    return sorted({m.arguments["clusters"] for m in expand(methods) if m.predictor == predictor})
+def cluster_counts(methods: Mapping[str, dict]) -> dict[str, list[int]]:
+    """Return the sorted numbers of clusters that the methods need, by kind of centroids such as ``"kmeans"``."""
+    counts = defaultdict(set)
+    for member in expand(methods):
+        if kind := predictor_class(member.predictor).needs.centroids:
+            counts[kind].add(member.arguments["clusters"])
+    return {kind: sorted(of_kind) for kind, of_kind in sorted(counts.items())}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from replication.files.verification import inputs
-from replication.stages.options import ConfigFile, GraphPlace, SymbolsPlace, TranslatorPlace
+from replication.stages.options import ConfigFile, GraphPlace, Methods, SymbolsPlace, TranslatorPlace
 
 
 def extract(config: ConfigFile) -> None:
@@ -70,6 +70,7 @@ def project(task: GraphPlace, config: ConfigFile) -> None:
 def cluster(task: GraphPlace, config: ConfigFile) -> None:
     """Find the centroids of every layer, for every number of clusters in the grid, from every seed."""
     from replication.graphs.centroids import fit_layer, save
+    from replication.graphs.grids import cluster_counts
     from replication.graphs.projections import load as load_projection
     from replication.graphs.shards import open_graphs
     from replication.places import graph_task
@@ -77,19 +78,19 @@ def cluster(task: GraphPlace, config: ConfigFile) -> None:
 
     run = receive(config, "cluster", place=task)
     section, files, layers = graph_task(run, task)
-    methods, points = section.given()["methods"], section.cluster_points
+    counts, points = cluster_counts(section.given()["methods"]), section.cluster_points
     paths = [files.graphs("train", layer) for layer in range(layers)]
     inputs(*paths, *(files.projections(seed) for seed in run.student_seeds))
     for path in paths:
         with open_graphs(path) as layer:
             for seed in run.student_seeds:
                 projection = load_projection(files.projections(seed) / path.name)
-                fitted = fit_layer(layer, projection, methods, points, seed)
+                fitted = fit_layer(layer, projection, counts, points, seed)
                 save(files.centroids(seed) / path.name, fitted, points=points, seed=seed)
 
 
-def sweep(task: GraphPlace, config: ConfigFile) -> None:
-    """Measure recall and sparsity of every member of the grid with every window, on every layer and from every seed."""
+def sweep(task: GraphPlace, config: ConfigFile, method: Methods = None) -> None:
+    """Measure recall and sparsity of every setting of methods with every window, on every layer and from every seed."""
     from replication.files.storage import write_table
     from replication.graphs import centroids, projections
     from replication.graphs.grids import expand
@@ -98,24 +99,34 @@ def sweep(task: GraphPlace, config: ConfigFile) -> None:
     from replication.settings import as_columns
     from replication.steps import receive
 
-    run = receive(config, "sweep", place=task)
+    run = receive(config, "sweep", place=task, method=method)
     section, files, layers = graph_task(run, task)
-    members, seeds = expand(section.given()["methods"]), run.student_seeds
+    seeds, grids = run.student_seeds, section.given()["methods"]
     paths = [files.graphs("valid", layer) for layer in range(layers)]
-    inputs(*paths, *(folder(seed) for seed in seeds for folder in (files.projections, files.centroids)))
+    # Only methods with clusters have centroids, so that others need not wait for these.
+    kinds = (
+        (files.projections, files.centroids)
+        if any("clusters" in grid for grid in grids.values())
+        else (files.projections,)
+    )
+    inputs(*paths, *(folder(seed) for seed in seeds for folder in kinds))
+    for name in method or grids:
+        members = expand({name: grids[name]})
 
-    def measure(layer, name):
-        students = {
-            seed: (projections.load(files.projections(seed) / name), centroids.load(files.centroids(seed) / name))
-            for seed in seeds
-        }
-        return sweep_layer(layer, students, members, list(section.windows), section.global_tokens)
+        def measure(layer, file, members=members):
+            students = {
+                seed: (
+                    projections.load(files.projections(seed) / file),
+                    centroids.load(files.centroids(seed) / file) if files.centroids in kinds else {},
+                )
+                for seed in seeds
+            }
+            return sweep_layer(layer, students, members, list(section.windows), section.global_tokens)
 
-    table = _by_layer(measure, ((path, path.name) for path in paths))
-    table.insert(0, "seed", table.pop("seed"))
-    table["global_tokens"] = section.global_tokens
-    for seed in seeds:
-        write_table(files.sweep(seed), as_columns(table[table["seed"] == seed]))
+        table = _by_layer(measure, ((path, path.name) for path in paths))
+        table.insert(0, "seed", table.pop("seed"))
+        table["global_tokens"] = section.global_tokens
+        write_table(files.sweep(name), as_columns(table))
 
 
 def coreference(config: ConfigFile) -> None:

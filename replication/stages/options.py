@@ -24,11 +24,12 @@ FormsPlace = Annotated[str, typer.Argument(metavar="PLACE", help="forms/sentence
 SymbolsPlace = Annotated[str, typer.Argument(metavar="PLACE", help="char_lm/CORPUS or patterns/KIND/CORPUS")]
 ModelName = Annotated[str, typer.Option("--model", help="name of the model in the configuration")]
 Cells = Annotated[list[str] | None, typer.Option("--cell", help="folder of a model; repeat; default: all of them")]
+Methods = Annotated[list[str] | None, typer.Option("--method", help="method of the grid; repeat; default: all of them")]
 ModelSeed = Annotated[int, typer.Option("--seed", help="one of the seeds of the section")]
 Threads = Annotated[int, typer.Option(min=1, envvar="REPLICATE_THREADS", help="threads of the CPU")]
 Processes = Annotated[int, typer.Option(envvar="REPLICATE_GPUS", help="processes that share each batch, one per GPU")]
 #: Names of the arguments, and of the options, that say what a stage makes.
-PLACES, NAMES = ("place", "task", "names", "notebook"), ("model", "seed", "cell", "recall")
+PLACES, NAMES = ("place", "task", "names", "notebook"), ("model", "seed", "cell", "recall", "method")
 
 
 def stage(function: Callable) -> Callable:

@@ -10,7 +10,7 @@ def graph_steps(at: Declaring) -> Iterator[Step]:
     """Yield the steps of every task whose attention graphs are predicted."""
     seeds = at.run.student_seeds
     for place in graph_task_names(at.run):
-        _, files, layers = graph_task(at.run, place)
+        section, files, layers = graph_task(at.run, place)
         base, depth = place.split("/")[0], "architecture" if "/" in place else "layers"
         of_all = at.see("", "student_seeds") | at.see(base, depth)
         projections, centroids = ([folder(seed) for seed in seeds] for folder in (files.projections, files.centroids))
@@ -24,20 +24,26 @@ def graph_steps(at: Declaring) -> Iterator[Step]:
             sees=of_all | at.see(base, "projection"),
             priority=1,
         )
+        grid = {name: method for name, method in section.methods.items() if hasattr(method, "clusters")}
+        counts = {name: {"predictor": method.predictor, "clusters": method.clusters} for name, method in grid.items()}
         yield Step(
             command="cluster",
             message=f"Train the centroids of {place}",
             place=place,
             reads=[*graphs["train"], *projections],
             folders=centroids,
-            sees=of_all | at.see(base, "methods", "cluster_points"),
+            sees=of_all | at.see(base, "cluster_points") | {f"{base}/methods": counts},
+            predictors={method.predictor for method in grid.values()},
             priority=1,
         )
-        yield Step(
-            command="sweep",
-            message=f"Measure recall and sparsity of predicted graphs, {place}",
-            place=place,
-            reads=[*graphs["valid"], *projections, *centroids],
-            makes=[files.sweep(seed) for seed in seeds],
-            sees=of_all | at.see(base, "methods", "windows", "global_tokens"),
-        )
+        for name, method in section.methods.items():
+            yield Step(
+                command="sweep",
+                message=f"Measure recall and sparsity of {name}, {place}",
+                place=place,
+                options={"method": name},
+                reads=[*graphs["valid"], *projections, *(centroids if name in grid else [])],
+                makes=[files.sweep(name)],
+                sees=of_all | at.see(base, "windows", "global_tokens") | at.see(f"{base}/methods", name),
+                predictors={method.predictor},
+            )

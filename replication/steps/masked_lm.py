@@ -53,6 +53,7 @@ def masked_lm_steps(at: Declaring) -> Iterator[Step]:
         reads=[files.model, *tokenizer, files.tokens("valid"), *students],
         makes=[path(seed) for path in (files.replaced, files.losses) for seed in seeds],
         sees=at.see(BASE, "layers", "replaced", "global_tokens", "evaluation") | at.see("", "student_seeds"),
+        predictors={method.predictor for method in section.replaced.methods.values()},
         priority=1,
     )
     yield Step(

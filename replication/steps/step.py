@@ -37,6 +37,8 @@ class Step:
         Folder below the results that it works on, if its command takes one.
     options : dict
         Further options of the command, by name; a list repeats its option.
+    predictors : set of str
+        Classes of ``sparselib/predictors`` that it computes with, which it finds by their names.
     text, pretrained : callable
         Return the user's files that it reads: text, whose content decides when to run again, and models.
     priority : int
@@ -53,6 +55,7 @@ class Step:
     sees: Mapping[str, object] = field(default_factory=dict)
     place: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
+    predictors: Iterable[str] = ()
     text: Callable[[], list[Path]] = no_files
     pretrained: Callable[[], list[Path]] = no_files
     priority: int = 0

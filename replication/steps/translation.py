@@ -96,6 +96,7 @@ def translation_steps(at: Declaring) -> Iterator[Step]:
             ],
             makes=[path(seed) for path in (files.replaced, files.sentences) for seed in seeds],
             sees=at.see(BASE, "architecture", "replaced", "global_tokens", "decoding") | at.see("", "student_seeds"),
+            predictors={method.predictor for method in section.replaced.methods.values()},
             priority=1,
         )
         yield Step(

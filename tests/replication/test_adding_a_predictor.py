@@ -22,7 +22,7 @@ profile["masked_lm"]["methods"] |= methods
 config = parse(profile)
 members = expand({name: method.given() for name, method in config.masked_lm.methods.items()})
 built = [member.build({}, 0) for member in members if member.method == "long-keys"]
-print(*built, "length" in ARGUMENTS, "sparselib/predictors/norms.py" in closure("sweep"))
+print(*built, "length" in ARGUMENTS, "sparselib/predictors/norms.py" in closure("sweep", ["LongKeys"]))
 """
 
 

@@ -33,7 +33,7 @@ POINT = ["seed", "method", *SETTINGS, "window"]
 MEASURES = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
 COLUMNS = {
     "model/training.csv": ["step", "epoch", "learning_rate", "loss"],
-    "sweep/seed1.parquet": ["seed", "layer", "method", *SETTINGS, "head", "window", *MEASURES, "global_tokens"],
+    "sweep/bigbird.parquet": ["seed", "layer", "method", "random_keys", "head", "window", *MEASURES, "global_tokens"],
     "coreference.csv": ["layer", "head", "mass", "chance", "tokens", "chains"],
     "tags.csv": ["layer", "side", "head", "tag", "cluster", "count", "share", "tags"],
     "replaced/seed1.csv": [*POINT, "nats", "sparsity", "perplexity", "global_tokens"],
@@ -100,10 +100,10 @@ def test_tables_have_their_columns_and_no_gaps(results, name):
 
 
 def test_the_sweep_has_a_row_per_member_window_and_head(results):
-    table = read(results / "sweep/seed1.parquet")
-    assert len(table) == 7 * 2 * 2 * 2
+    table = pd.concat([read(results / f"sweep/{method}.parquet") for method in METHODS])
+    assert len(table) == 7 * 2 * 2 * 2 * 2
     assert set(table["layer"]) == {0, 1}
-    assert set(table["seed"]) == {1}
+    assert set(table["seed"]) == {1, 2}
     assert not table.duplicated([*POINT, "layer", "head"]).any()
     assert table[MEASURES].min().min() >= 0
     assert table[MEASURES].max().max() <= 1
@@ -112,7 +112,7 @@ def test_the_sweep_has_a_row_per_member_window_and_head(results):
 
 
 def test_a_second_sweep_is_the_same_tables(at, results):
-    paths = [results / f"sweep/seed{seed}.parquet" for seed in (1, 2)]
+    paths = [results / f"sweep/{method}.parquet" for method in METHODS]
     before = [path.read_bytes() for path in paths]
     succeed(at, "sweep", "masked_lm")
     assert [path.read_bytes() for path in paths] == before
@@ -128,13 +128,15 @@ def test_a_seed_alone_gives_its_tables(at, results, tmp_path):
         succeed(tmp_path / "alone", *command)
     made = [path for folder in ("projections", "centroids", "blocks", "sweep", "replaced")
             for path in (alone / folder).rglob("*") if path.is_file()]  # fmt: skip
-    assert len(made) == 2 + 2 + 4 + 2 + 1 + 2
+    assert len(made) == 2 + 2 + 4 + 2 + len(METHODS) + 2
     for path in made:
         name = path.relative_to(alone)
         if path.suffix == ".safetensors":
             assert path.read_bytes() == (results / name).read_bytes(), name
         else:
-            pd.testing.assert_frame_equal(read(path), read(results / name), check_exact=True)
+            expected = read(results / name)
+            expected = expected[expected["seed"] == 2].reset_index(drop=True)
+            pd.testing.assert_frame_equal(read(path), expected, check_exact=True)
 
 
 def test_replaced_graphs_are_measured_for_every_member_and_window(results):

@@ -30,7 +30,9 @@ def name(job) -> str:
 def keys_of(value: object) -> set[str]:
     """Return the keys of nested dicts in a job's parameters."""
     if isinstance(value, dict):
-        return {key for key in value} | {key for inner in value.values() for key in keys_of(inner)}
+        # Settings are passed by their paths, such as masked_lm/projection.
+        own = {part for key in value for part in str(key).split("/")}
+        return own | {key for inner in value.values() for key in keys_of(inner)}
     return {key for inner in value for key in keys_of(inner)} if isinstance(value, list | tuple) else set()
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from replication.config import load
 from replication.files.paths import ROOT
 from replication.stages import MODULE_OF
+from replication.steps import steps
 from workflow import closure as closures
 from workflow.closure import LOCK, closure, closure_hash, notebook_closure, notebook_hash
 
@@ -24,10 +26,12 @@ PACKAGES = ("kernels", "replication", "sparselib")
 MODULES = sorted(str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 # An edit of each of them takes a plan, two seconds each: as few as differ in what follows from them, the lock among them.
 EDITED = [LOCK, *MODULES[::36]]
-IMPORTED_BY_THE_CONFIGURATION = {
+IMPORTED_BY_CONFIGURATION_AND_STEPS = {
     f"replication/{name}.py"
     for name in (
         "books",
+        "corpora/__init__",
+        "corpora/inputs",
         "files/__init__",
         "files/manifest",
         "files/packages",
@@ -37,6 +41,8 @@ IMPORTED_BY_THE_CONFIGURATION = {
         "methods",
     )
 }
+#: Steps of the demo, by name.
+STEPS = {step.name: step for step in steps(load(ROOT / "config/demo.yaml"))}
 READ_STAGES = ("corpus", "sweep", "time-blocks", "train-forms", "claims")
 READ_NOTEBOOKS = ("00_patterns", "sparsefinder/fig05_coreference")
 
@@ -108,8 +114,8 @@ def test_the_closure_of_a_notebook_is_what_its_kernel_reads(read, name):
 
 
 def assert_same(found: list[str], expected: list[str]) -> None:
-    """Modules that only the configuration imports may be read, too; they count where a stage uses them itself."""
-    assert {LOCK, *without_choosing(found)} - {*expected} <= IMPORTED_BY_THE_CONFIGURATION
+    """Modules that only the configuration and steps import may be read, too; they count where a stage uses them itself."""
+    assert {LOCK, *without_choosing(found)} - {*expected} <= IMPORTED_BY_CONFIGURATION_AND_STEPS
     # A process reads the library that was compiled from these.
     sources = {source for of_module in closures.COMPILED.values() for source in of_module}
     assert {*expected} - sources <= {LOCK, *without_choosing(found)}
@@ -168,11 +174,11 @@ def test_what_is_imported_by_path_exists():
 
 
 def test_no_import_is_hidden():
-    """Except for the names that four packages import on first access, and the predictors that a grid finds."""
+    """Except for the names that five packages import on first access, and the predictors that a grid finds."""
     hidden = {
         path for path in MODULES if re.search(r"import_module|__import__|runpy|exec\(", (ROOT / path).read_text())
     }
-    packages = ("replication/stages", "sparselib", "sparselib/huggingface")
+    packages = ("replication/stages", "sparselib", "sparselib/huggingface", "sparselib/predictors")
     expected = {"replication/graphs/grids.py", "sparselib/kernels.py", *(f"{name}/__init__.py" for name in packages)}
     assert hidden == expected
 
@@ -225,17 +231,22 @@ def test_the_terminal_knows_the_seconds_of_every_rule(jobs):
     assert known - run <= {"archive"}  # not a part of a run; known once `make archive` was run
 
 
-def code_of(command: str | None) -> list[str]:
+def words_of(command: str | None) -> list[str]:
+    """The words of a job's command, from ``replicate`` on."""
+    return (command or "").partition("replicate ")[2].split()
+
+
+def code_of(name: str, command: str | None) -> list[str]:
     """What the process that a job starts depends on."""
-    if command is None:
+    if not (words := words_of(command)):
         return []
-    stage = re.match(r"replicate ([a-z-]+) ", command)
-    return notebook_closure(command.split()[2]) if stage[1] == "draw" else closure(stage[1])
+    predictors = STEPS[name].predictors if name in STEPS else ()
+    return notebook_closure(words[1]) if words[0] == "draw" else closure(words[0], predictors)
 
 
 def stale(jobs: dict[str, dict], file: str) -> set[str]:
     """Jobs whose process imports the file, and all that need what they make."""
-    found = {name for name, job in jobs.items() if file in code_of(job["command"])}
+    found = {name for name, job in jobs.items() if file in code_of(name, job["command"])}
     while more := {name for name, job in jobs.items() if found & {*job["needs"]}} - found:
         found |= more
     return found
@@ -244,15 +255,15 @@ def stale(jobs: dict[str, dict], file: str) -> set[str]:
 def test_a_job_depends_on_what_its_process_imports(jobs):
     assert len(jobs) > 100
     for name, job in jobs.items():
-        words = (job["command"] or "").split()
-        if words:
-            expected = notebook_hash(words[2]) if words[1] == "draw" else closure_hash(words[1])
+        if words := words_of(job["command"]):
+            predictors = tuple(sorted(STEPS[name].predictors)) if name in STEPS else ()
+            expected = notebook_hash(words[1]) if words[0] == "draw" else closure_hash(words[0], predictors)
             assert job["code"] == expected, name
         assert [path for path in job["input"] if path.endswith((".py", LOCK))] == []
 
 
 #: Keys that decide which files there are, or how many a job makes.
-AS_FILES = {"blocks", "budgets", "corpora", "models", "models_per_job", "runs", "seeds", "unseen"}
+AS_FILES = {"budgets", "models_per_job"}
 
 
 def test_every_key_of_the_configuration_is_a_parameter_of_some_job(jobs):
@@ -297,24 +308,55 @@ def test_an_edit_plans_what_imports_the_file_and_what_follows_from_it(finished, 
     assert len({len(plan) for plan in plans.values()}) > 5  # not all or nothing
 
 
-#: Settings of the demo with another value, and the first jobs to run again.
+def following(jobs: dict[str, dict], first: set[str]) -> set[str]:
+    """The first jobs to run again, all that need what they make, and what states the configuration."""
+    expected = first | {"claims", "report"}
+    while more := {name for name, job in jobs.items() if expected & {*job["needs"]}} - expected:
+        expected |= more
+    return expected
+
+
+#: Settings of the demo with another value, at least one of each section, and the first jobs to run again.
 SETTINGS = {
     "config/demo.yaml|counts: [2, 22]|counts: [2]": {"evaluate_blocks", "time_blocks"},
     "config/demo.yaml|  length: 128\n|  length: 120\n": {"tokenize__retrofit"},
     "config/demo.yaml|lengths: [512, 1024, 2048, 4096]|lengths: [512]": {"scaling"},
     "config/demo.yaml|tag_clusters: 8|tag_clusters: 4": {"tags"},
+    "config/demo.yaml|threshold: [0.1, 0.2, |threshold: [0.1, ": {"sweep__masked_lm_sparsefinder_distance"},
+    "config/demo.yaml|decoding: {beam: 1, |decoding: {beam: 2, ": {
+        f"{command}__translation_{pair}" for command in ("bleu", "decode") for pair in ("grc_en", "kjv_en")
+    },
+    "config/demo.yaml|shown: 2|shown: 1": {"measure_captioners"},
+    "config/demo.yaml|timed_steps: 7\n    sizes: {layers: 4, dimension: 64, heads: 4, inner: 128, dropout: 0.0}\n    models:\n"
+    "      dense: {architecture: matrix_transformer, length: 65|timed_steps: 5\n    sizes: {layers: 4, dimension: 64, heads: 4,"
+    " inner: 128, dropout: 0.0}\n    models:\n      dense: {architecture: matrix_transformer, length: 65": {
+        "time_steps__patterns_images_digits"
+    },
 }
 
 
 def test_a_changed_setting_plans_the_jobs_that_use_it_and_what_follows(finished, jobs):
     plans = json.loads(output_of("plans.py", *SETTINGS, folder=finished))
     for edit, first in SETTINGS.items():
-        expected = set(first)
-        # The ledger and the report state the configuration.
-        expected |= {"claims", "report"}
-        while more := {name for name, job in jobs.items() if expected & {*job["needs"]}} - expected:
-            expected |= more
-        assert set(plans[edit]) == expected, edit
+        assert set(plans[edit]) == following(jobs, first), edit
+
+
+def test_a_new_predictor_plans_its_sweep_and_what_shows_and_judges_it(finished, tmp_path_factory):
+    """As the guide adds it: to ``sparselib/predictors``, ``methods.py`` and a profile's sweep."""
+    at = tmp_path_factory.mktemp("added") / "checkout"
+    shutil.copytree(finished, at, symlinks=True)
+    file, row = re.findall(r"```py(?:thon)?\n(.*?)```", (ROOT / "docs/add-a-predictor.md").read_text(), re.DOTALL)
+    (at / "sparselib/predictors/norms.py").write_text(file.split("\n\nx = torch")[0] + "\n")
+    with (at / "replication/methods.py").open("a") as methods:
+        methods.write(f"\n\n{row}")
+    edit = "config/demo.yaml|  methods:\n    window|  methods:\n    long-keys: {predictor: LongKeys, length: [1.0]}\n    window"
+    profile = (at / "config/demo.yaml").read_text()
+    _, old, new = edit.split("|")
+    (at / "config/demo.yaml").write_text(profile.replace(old, new, 1))
+    planned = json.loads(output_of("plans.py", "README.md", folder=at))["README.md"]
+    commands = {name.split(" ")[0].partition("__")[0] for name in planned}
+    assert [name for name in planned if "__" in name] == ["sweep__masked_lm_long_keys"]
+    assert commands == {"sweep", "figure", "table", "claims", "report", "all"}
 
 
 def test_fewer_student_seeds_measure_again_what_one_table_has_of_all_seeds(finished):

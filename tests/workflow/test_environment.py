@@ -1,6 +1,7 @@
 """conda and the lock install the same versions, and what is installed is what they say."""
 
 import itertools
+import os
 import re
 import subprocess
 import sys
@@ -96,12 +97,15 @@ def installed(tmp_path):
         "pyproject.toml",
         "replication/pyproject.toml",
         "workflow/terminal/pyproject.toml",
+        "setup.py",
+        "kernels/support.cpp",
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     (folder / "Makefile").write_text((ROOT / "Makefile").read_text())
     (folder / ".venv").mkdir()
     (folder / ".venv/installed").write_text(f"{folder}\n")
+    (folder / ".venv/compiled").touch()
     return folder
 
 
@@ -111,7 +115,14 @@ def test_an_environment_is_made_again_after_a_move_or_a_copy(installed):
     assert "venv --clear .venv" in planned(moved)
     (moved / ".venv/installed").write_text("")  # of an earlier version
     assert "venv --clear .venv" in planned(moved)
-    assert "Nothing to be done" in planned(moved, "--assume-old=.venv/installed")
+    assert "Nothing to be done" in planned(moved, "--assume-old=.venv/installed", "--assume-old=.venv/compiled")
+
+
+def test_kernels_are_compiled_again_after_an_edit(installed):
+    later = (installed / ".venv/compiled").stat().st_mtime + 1
+    os.utime(installed / "kernels/support.cpp", (later, later))
+    assert "build_ext --inplace" in planned(installed)
+    assert "venv --clear .venv" not in planned(installed)
 
 
 def test_another_python_is_refused_before_anything_is_installed(installed, tmp_path):
@@ -122,4 +133,4 @@ def test_another_python_is_refused_before_anything_is_installed(installed, tmp_p
     done = subprocess.run(["make", "env", f"PYTHON={python}"], cwd=installed, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith("PYTHON must be Python 3.11 or 3.12, got 3.13; run: make env PYTHON=python3.11\n")
-    assert list((installed / ".venv").iterdir()) == []
+    assert [path.name for path in (installed / ".venv").iterdir()] == ["compiled"]

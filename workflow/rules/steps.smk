@@ -19,7 +19,7 @@ for step in STEPS:
         resources:
             **needs(step.command),
         params:
-            code=closure_hash(step.command.replace("_", "-")),
+            code=closure_hash(step.command, tuple(sorted(step.predictors))),
             config=CONFIGURATION,
             words=step.words,
             settings=step.sees,

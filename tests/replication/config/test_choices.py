@@ -12,7 +12,7 @@ from replication.char_lm.models import ARCHITECTURES
 from replication.char_lm.training import Recipe
 from replication.config import captioning, char_lm, grids, masked_lm, retrofit, scaling, translation
 from replication.config.reference import json_schema
-from replication.graphs.grids import PREDICTORS, cluster_counts
+from replication.graphs.grids import cluster_counts, predictor_class
 from replication.results import CHARACTER_MODELS, PATTERN_MODELS
 from replication.retrofit.rules import FIXED, LEARNED
 from replication.retrofit.students import fit_students
@@ -81,7 +81,7 @@ def test_tasks_are_all_sections():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_predictor_takes_the_arguments_of_its_section(name):
-    predictor = PREDICTORS[name]
+    predictor = predictor_class(name)
     arguments = {field.name: field.default for field in fields(predictor) if field.name not in ("seed", "centroids")}
     arguments |= {"clusters": None} if predictor.needs.centroids else {}
     own = properties(METHODS[name])
@@ -209,7 +209,7 @@ def test_the_masked_lm_is_measured_where_figure_10_looks(profile):
 def test_translation_is_measured_where_its_figures_look(profile):
     settings = profile["translation"]
     assert {3, 11} <= set(settings["windows"])  # Figures 3, 11 and 12; Figures 8 and 9
-    assert 8 in cluster_counts(settings["methods"], "Clustering")
+    assert 8 in cluster_counts(settings["methods"])["kmeans"]
 
 
 def test_options_of_translators_are_fairseqs():

@@ -12,11 +12,7 @@ from sparselib.predictors import fit_centroids, fit_routing_centroids
 from sparselib.projections import Projection
 
 LENGTHS = [5, 9, 1, 7]
-METHODS = {
-    "k-means": {"predictor": "Clustering", "clusters": [2, 5], "top_k": 1},
-    "routing": {"predictor": "Routing", "clusters": 3},
-    "window": {"predictor": "Nothing"},
-}
+COUNTS = {"kmeans": [2, 5], "routing": [3]}
 
 
 @pytest.fixture
@@ -79,7 +75,7 @@ def test_same_seed_same_points_and_the_global_generator_untouched(graphs, projec
 
 
 def test_every_number_of_clusters_is_fitted_on_the_sample(graphs, projection):
-    fitted = fit_layer(graphs, projection, METHODS, points=30, seed=4)
+    fitted = fit_layer(graphs, projection, COUNTS, points=30, seed=4)
     sample = sample_points(graphs.batches(16), projection, points=30, seed=4)
     assert fitted.keys() == {"kmeans-2", "kmeans-5", "routing-3"}
     for clusters in (2, 5):
@@ -101,7 +97,7 @@ def test_centroids_of_chunks_are_fitted_on_real_chunks_of_queries_and_keys(graph
 
 
 def test_saved_and_loaded_they_are_the_same(tmp_path, graphs, projection):
-    fitted = fit_layer(graphs, projection, METHODS, points=30, seed=4)
+    fitted = fit_layer(graphs, projection, COUNTS, points=30, seed=4)
     path = tmp_path / "centroids.safetensors"
     centroids.save(path, fitted, seed=4)
     loaded = centroids.load(path)

@@ -113,6 +113,5 @@ def test_cluster_counts_are_what_any_method_asks_for():
         "c": {"predictor": "Routing", "clusters": [3, 4]},
         "d": {"predictor": "Distance", "threshold": 1.0},
     }
-    assert cluster_counts(methods, "Clustering") == [4, 6, 8]
-    assert cluster_counts(methods, "Routing") == [3, 4]
-    assert cluster_counts({"d": methods["d"]}, "Routing") == []
+    assert cluster_counts(methods) == {"kmeans": [4, 6, 8], "routing": [3, 4]}
+    assert cluster_counts({"d": methods["d"]}) == {}

@@ -6,7 +6,7 @@ import pytest
 import torch
 from drawing import drawn
 
-from replication.graphs.grids import PREDICTORS, expand
+from replication.graphs.grids import expand, predictor_class
 from replication.graphs.sweep import MEASURES, sweep_layer
 from sparselib.masks.combine import combine
 from sparselib.metrics import empty_rows, exact_fraction, precision, recall, sparsity
@@ -26,7 +26,7 @@ METHODS = {
     "bigbird": {"predictor": "BigBird", "random_keys": 2},
     "top": {"predictor": "TopK", "k": 2},
 }
-RANDOM = [method for method, section in METHODS.items() if PREDICTORS[section["predictor"]].needs.seed]
+RANDOM = [method for method, section in METHODS.items() if predictor_class(section["predictor"]).needs.seed]
 KEY = ["method", "setting", "head", "window"]
 
 

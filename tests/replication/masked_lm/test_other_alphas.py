@@ -55,7 +55,7 @@ def test_gold_edges_are_those_of_the_models_own_normaliser(measured):
         expected = reference(scores.double().masked_fill(~batch.visible, -torch.inf)) > 0
         assert (batch.gold == expected).float().mean() > 0.999
         shares.append(batch.gold.float().mean().item())
-    sweep = pd.read_parquet(results / "sweep/seed1.parquet")
+    sweep = pd.read_parquet(results / "sweep/window.parquet")
     found = 1 - sweep.groupby("layer")["gold_sparsity"].mean()
     assert found.tolist() == pytest.approx(shares, abs=1e-5)
 
