@@ -4,7 +4,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
-from snakemake.utils import min_version
+from snakemake.utils import min_version, update_config
 
 from replication.config import ConfigurationError
 
@@ -18,6 +18,7 @@ from workflow.environment import (
     dated_in_the_future,
     name_foreign_settings,
 )
+from workflow.overrides import with_types
 from workflow.lock import JOB_PREFIX, hold_profile, remove_stale_locks
 from workflow.plan import foreign, lost, places, planned, untouchable
 
@@ -30,6 +31,14 @@ if "profile" not in config:
     configfile: "config/demo.yaml"
 
 
+update_config(
+    config,
+    {
+        key: with_types(value)
+        for key, value in workflow.config_settings.config.items()
+        if isinstance(value, (dict, list))
+    },
+)
 try:
     RUN = parse_profile(config)
 except ConfigurationError as error:

@@ -42,6 +42,7 @@ MODULES = {
     "retrofit": ("measure_rules", "sparsify"),
     "ledger": ("configuration", "printed", "claims", "report", "keep", "prune"),
     "notebooks": ("draw",),
+    "reuse": ("reuse",),
     "checkpoints": ("ship", "weights", "compare_weights", "archive", "replay"),
 }
 #: The module of every command, by the name of its function.

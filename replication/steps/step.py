@@ -62,6 +62,11 @@ class Step:
     cores: str = "one"
 
     @property
+    def outputs(self) -> list[Path]:
+        """Return all files and folders that it makes."""
+        return [*self.makes, *self.folders]
+
+    @property
     def arguments(self) -> dict[str, list[str]]:
         """Return the place and the options as words, by name."""
         return {"place": as_words(self.place), **{name: as_words(value) for name, value in self.options.items()}}

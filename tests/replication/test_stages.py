@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from command_line import assert_one_line, configure, run, succeed
+from command_line import CONFIG, assert_one_line, configure, run, succeed
 
 from profiles import GRID, MASKED_LM
 from replication.claims import VERDICTS
@@ -278,3 +278,25 @@ def test_a_layer_or_a_seed_that_nobody_learned_is_named_in_one_line(at, tmp_path
     configure(tmp_path / "run", masked_lm=SECTION)
     (folder / "projections/seed2/layer01.safetensors").unlink()
     assert_one_line(run(tmp_path / "run", *command), "seed2/layer01.safetensors")
+
+
+def test_a_run_with_another_dimension_reuses_model_and_graphs(at, tmp_path):
+    """Of the steps, those are taken over that see the same settings and read the same files."""
+    copy_of(at, tmp_path / "run")
+    succeed(tmp_path / "run", "configuration", output="results/tiny/config.yaml")
+    other = {"profile": "other", "masked_lm": {"projection": {"dimension": 2}}}
+    (tmp_path / "run/other.yaml").write_text(yaml.safe_dump(other))
+    both = ["results/tiny", "--config", CONFIG, "--config", "other.yaml"]
+    done = run(tmp_path / "run", "reuse", *both, config=None)
+    assert done.exit_code == 0, done.output
+    made, before = (tmp_path / "run/results" / name / "masked_lm" for name in ("other", "tiny"))
+    for name in ("corpus", "tokens", "model", "graphs"):
+        files = [path for path in (before / name).rglob("*") if path.is_file()]
+        assert files
+        assert all((made / path.relative_to(before)).samefile(path) for path in files)
+    assert not {"projections", "centroids", "sweep", "replaced", "blocks"} & {path.name for path in made.iterdir()}
+    merged = yaml.safe_load((made.parent / "config.yaml").read_text())
+    assert merged["masked_lm"]["projection"]["dimension"] == 2
+    for command in ("project", "cluster"):
+        succeed(tmp_path / "run", command, "masked_lm", config="results/other/config.yaml")
+    assert_one_line(run(tmp_path / "run", "reuse", *both, config=None), "must be a new run")
