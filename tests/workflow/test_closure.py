@@ -25,7 +25,7 @@ NOTEBOOKS = sorted(set((ROOT / "notebooks").rglob("*.ipynb")) - {ROOT / "noteboo
 PACKAGES = ("kernels", "replication", "sparselib")
 MODULES = sorted(str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 # An edit of each of them takes a plan, two seconds each: as few as differ in what follows from them, the lock among them.
-EDITED = [LOCK, *MODULES[::36]]
+EDITED = [LOCK, *MODULES[::90]]
 IMPORTED_BY_CONFIGURATION_AND_STEPS = {
     f"replication/{name}.py"
     for name in (
@@ -305,7 +305,7 @@ def test_an_edit_plans_what_imports_the_file_and_what_follows_from_it(finished, 
     plans = json.loads(output_of("plans.py", *EDITED, folder=finished))
     assert {file: set(plan) for file, plan in plans.items()} == {file: stale(jobs, file) for file in EDITED}
     assert plans[LOCK] == sorted(jobs)
-    assert len({len(plan) for plan in plans.values()}) > 5  # not all or nothing
+    assert len({len(plan) for plan in plans.values()}) > 2  # not all or nothing
 
 
 def following(jobs: dict[str, dict], first: set[str]) -> set[str]:
