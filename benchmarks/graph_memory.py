@@ -12,7 +12,7 @@ from threading import Thread
 
 import torch
 
-from replication.files.storage import hardware
+from replication.files.provenance import hardware
 from replication.graphs.grids import expand
 from replication.graphs.shards import open_graphs, writing_graphs
 from replication.graphs.sweep import sweep_layer

@@ -16,7 +16,7 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
-from replication.files.storage import hardware
+from replication.files.provenance import hardware
 from replication.translation.fairseq.transformer import SparseTransformer, sparse_transformer
 from sparselib.graphs import PredictedGraph
 from sparselib.predictors import Clustering, Distance, Quantization

@@ -15,7 +15,7 @@ import entmax
 import torch
 from torch import Tensor
 
-from replication.files.storage import hardware
+from replication.files.provenance import hardware
 from sparselib import attention, entmax15, sparsemax, topk_softmax
 from sparselib import entmax as entmax_alpha
 

@@ -17,7 +17,7 @@ import torch
 import yaml
 from transformers import RobertaConfig, RobertaForMaskedLM
 
-from replication.files.storage import hardware
+from replication.files.provenance import hardware
 from replication.graphs.grids import expand
 from replication.masked_lm.model import masked_loss
 from replication.translation.contenders import CONTENDERS

@@ -15,7 +15,7 @@ import torch
 import yaml
 
 from replication.files.paths import ROOT
-from replication.files.storage import hardware
+from replication.files.provenance import hardware
 from replication.graphs.centroids import fit_layer
 from replication.graphs.grids import Member, expand
 from replication.graphs.shards import LayerGraphs, open_graphs, writing_graphs

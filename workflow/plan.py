@@ -7,8 +7,8 @@ were copied here, and ``--touch`` rewrites it. The manifest travels with the res
 from pathlib import Path, PurePosixPath
 
 from replication.files.manifest import configuration_of, options_hash, planned_as, read_manifest
+from replication.files.provenance import source_hash
 from replication.files.runs import MANIFEST, is_left_out
-from replication.files.storage import source_hash
 
 #: Parameters of jobs that do not change their results, or that the code's hash covers.
 NO_OPTIONS = ("code", "config", "words")

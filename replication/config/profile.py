@@ -28,6 +28,8 @@ def _folder_or_false(value: object) -> object:
     raise problem(f"must be a folder or false, got {shown(value)}")
 
 
+#: Keys that say where a run takes place: in another place it is the same run.
+WHERE_IT_RUNS = ("scale", "gpus", "node_cores")
 #: Name of the folder of the papers' printed tables among the runs.
 PAPERS = "papers"
 
@@ -77,6 +79,10 @@ class Config(Section):
     scaling: t.Maybe[Scaling] = None
     normalizer_speed: t.Maybe[NormalizerSpeed] = None
     retrofit: t.Maybe[Retrofit] = None
+
+    def decisive(self) -> dict[str, object]:
+        """Return the keys and values that were given, without those that say where the run takes place."""
+        return {key: value for key, value in self.given().items() if key not in WHERE_IT_RUNS}
 
     def problems(self) -> Iterator[Problem]:
         if not any(getattr(self, task) for task in TASKS):

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from replication.files.errors import FormatError
 from replication.files.form import check_form
+from replication.files.provenance import provenance, source_hash
 from replication.files.runs import CONFIGURATION, LOCK, MANIFEST, is_left_out, place_of, root_of
 
 #: Hexadecimal digits of hashes other than a file's own.
@@ -75,8 +76,6 @@ def add_input(path: Path) -> None:
 
 
 def _list(root: Path, stage: Making, written: list[Path]) -> None:
-    from replication.files.storage import provenance
-
     with changing(root) as manifest:
         listed, plan = manifest["made"], manifest["plan"]
         for place in [place for place, entry in listed.items() if entry["stage"] == stage.stage]:
@@ -104,8 +103,6 @@ def code_for(path: Path) -> str:
 
 def code_of(planned: Mapping[str, str] | None) -> str:
     """Return the hash of the code that makes a file now: the planned code, unless the source has changed since the plan."""
-    from replication.files.storage import source_hash
-
     is_current = planned is not None and planned.get("source") == source_hash()
     return planned["code"] if is_current else source_hash()
 
@@ -124,8 +121,6 @@ def write_plan(root: Path, plan: Mapping[str, dict[str, str]], again: Iterable[s
     whole : bool
         Whether these are all files of the configuration. Otherwise other files keep their plan.
     """
-    from replication.files.storage import source_hash
-
     plan = {place: options | {"source": source_hash()} for place, options in plan.items()}
     with changing(root) as manifest:
         manifest["plan"] = plan if whole else manifest["plan"] | plan

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from replication.files.errors import FormatError
 from replication.files.manifest import checksum, code_for
-from replication.files.storage import source_hash, write_json
+from replication.files.provenance import source_hash
+from replication.files.storage import write_json
 
 #: File of a checkpoint's folder, written last, with the checksums of the others.
 SEAL = "checksums.json"

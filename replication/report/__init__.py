@@ -17,7 +17,7 @@ from replication.claims.runs import PAPERS, known, ledgers
 from replication.claims.stated import check_claims
 from replication.files.machines import joined, machines
 from replication.files.manifest import read_manifest
-from replication.files.storage import source_hash
+from replication.files.provenance import source_hash
 from replication.files.verification import listed_files
 from replication.report.checks import check_notebook
 from replication.report.facts import commit, finished, texts

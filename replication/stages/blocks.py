@@ -69,7 +69,8 @@ def time_blocks(config: ConfigFile) -> None:
     import torch
 
     from replication.corpora.tokens import load_tokenizer
-    from replication.files.storage import hardware, write_table
+    from replication.files.provenance import hardware
+    from replication.files.storage import write_table
     from replication.masked_lm import blocks as masked_lm_blocks
     from replication.masked_lm.evaluation import read_masked_text
     from replication.masked_lm.model import load_entmax_model
@@ -99,7 +100,8 @@ def time_steps(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.char_lm.step_time import step_seconds
     from replication.char_lm.training import Recipe
     from replication.files.contents import read_json
-    from replication.files.storage import hardware, write_table
+    from replication.files.provenance import hardware
+    from replication.files.storage import write_table
     from replication.layout import CHARACTER_FILES
     from replication.places import symbol_place
     from replication.steps import receive
@@ -124,7 +126,8 @@ def normalizer_speed(config: ConfigFile) -> None:
     """Measure speed, BLEU and attended keys of one translator with softmax, top-k, sparsemax and entmax."""
     from importlib.metadata import version
 
-    from replication.files.storage import provenance, write_json, write_table
+    from replication.files.provenance import provenance
+    from replication.files.storage import write_json, write_table
     from replication.steps import receive
     from replication.text_places import ParallelPlace
     from replication.translation.contenders import CONTENDERS

@@ -10,8 +10,6 @@ from replication.stages.options import ConfigFile
 Published = Annotated[Path, typer.Option(help="folder of the papers' printed tables, with claims.csv")]
 Output = Annotated[Path, typer.Option(help="file to write")]
 PUBLISHED = Path("config/published")
-#: Keys that say where a run takes place: in another place it is the same run.
-WHERE_IT_RUNS = ("scale", "gpus", "node_cores")
 
 
 def configuration(config: ConfigFile, output: Output) -> None:
@@ -28,14 +26,9 @@ def write_configuration(run, output: Path) -> None:
     from replication.files.manifest import making
     from replication.files.storage import replacing
 
-    settings = decisive(run)
+    settings = run.decisive()
     with making("configuration", settings), replacing(output) as temporary:
         temporary.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
-
-
-def decisive(run) -> dict[str, object]:
-    """Return the keys and values of a configuration, without those that say where it runs."""
-    return {key: value for key, value in run.given().items() if key not in WHERE_IT_RUNS}
 
 
 def printed(output: Output, published: Published = PUBLISHED) -> None:

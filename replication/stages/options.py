@@ -92,6 +92,5 @@ def settings_of(arguments: dict[str, object]) -> dict[str, object] | None:
     if "config" not in arguments:
         return None
     from replication.config import load
-    from replication.stages.ledger import decisive
 
-    return decisive(load(arguments["config"]))
+    return load(arguments["config"]).decisive()

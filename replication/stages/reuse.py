@@ -26,7 +26,7 @@ def reuse(
     from replication.files.runs import CONFIGURATION, place_of
     from replication.files.verification import files_of, inputs
     from replication.layout import results_folder
-    from replication.stages.ledger import decisive, write_configuration
+    from replication.stages.ledger import write_configuration
     from replication.steps import steps
     from replication.steps.reuse import unchanged
 
@@ -55,7 +55,7 @@ def reuse(
                 at.parent.mkdir(parents=True, exist_ok=True)
                 os.link(file, at)
                 entry = listed["made"][place_of(file)]
-                manifest["made"][place_of(at)] = entry | {"configuration": options_hash(decisive(new))}
+                manifest["made"][place_of(at)] = entry | {"configuration": options_hash(new.decisive())}
                 linked += 1
     others = f"snakemake --cores 2 --configfile {' '.join(map(str, configs))}"
     typer.echo(f"{target}: {linked} files of {source}; to make the others: {others}")

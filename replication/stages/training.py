@@ -23,7 +23,8 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
 
     from replication.corpora.tokens import load_tokenizer, read_tokens
     from replication.files.notes import note
-    from replication.files.storage import provenance, write_json, write_table
+    from replication.files.provenance import provenance
+    from replication.files.storage import write_json, write_table
     from replication.masked_lm.model import build_model, load_pretrained
     from replication.masked_lm.training import train
     from replication.places import masked_lm
@@ -92,7 +93,8 @@ def train_translation(place: PairPlace, config: ConfigFile, processes: Processes
     from replication.training import is_first, remove_checkpoints, start
 
     start(processes)
-    from replication.files.storage import provenance, write_json, write_table
+    from replication.files.provenance import provenance
+    from replication.files.storage import write_json, write_table
     from replication.steps import receive
     from replication.text_places import ParallelPlace
     from replication.translation.lengths import left_out
@@ -130,7 +132,8 @@ def train_characters(place: SymbolsPlace, model: ModelName, seed: ModelSeed, con
 
     from replication.char_lm.data import read_streams
     from replication.char_lm.training import Recipe, checkpoint_of, train
-    from replication.files.storage import provenance, write_json, write_table
+    from replication.files.provenance import provenance
+    from replication.files.storage import write_json, write_table
     from replication.layout import ALL_SPLITS
     from replication.places import symbol_place
     from replication.steps import receive
@@ -159,7 +162,8 @@ def train_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> No
     """Train translators that attend by one form each."""
     import time
 
-    from replication.files.storage import provenance, write_json, write_table
+    from replication.files.provenance import provenance
+    from replication.files.storage import write_json, write_table
     from replication.places import cells_of
     from replication.steps import receive
     from replication.text_places import ParallelPlace
@@ -189,7 +193,8 @@ def train_normalizers(config: ConfigFile) -> None:
     """Train the same translator, from the same seed, with softmax, top-k, sparsemax and entmax."""
     import time
 
-    from replication.files.storage import provenance, write_json, write_table
+    from replication.files.provenance import provenance
+    from replication.files.storage import write_json, write_table
     from replication.steps import receive
     from replication.text_places import ParallelPlace
     from replication.training import remove_checkpoints
@@ -222,7 +227,8 @@ def train_captioner(model: ModelName, seed: ModelSeed, config: ConfigFile) -> No
     from replication.captioning.model import build_model, settings_of
     from replication.captioning.pictures import load_pictures, regions_of
     from replication.captioning.training import train
-    from replication.files.storage import provenance, write_json, write_table
+    from replication.files.provenance import provenance
+    from replication.files.storage import write_json, write_table
     from replication.places import captioning, region_features
     from replication.steps import receive
     from replication.trained import members

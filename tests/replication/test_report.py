@@ -14,9 +14,10 @@ from command_line import list_files, run
 
 from replication import report
 from replication.claims.overview import MAIN
-from replication.files import storage
+from replication.files import manifest
 from replication.files.manifest import read_manifest
 from replication.files.paths import ROOT
+from replication.files.provenance import provenance
 from replication.files.storage import FormatError
 from replication.report.facts import texts
 from replication.report.rendered import render
@@ -309,10 +310,10 @@ def test_a_notebook_of_another_run_is_not_listed(root, draw):
 
 def test_versions_and_processor_are_those_of_the_run(root, monkeypatch):
     """They were those of the machine that writes the page."""
-    here = storage.provenance()
-    monkeypatch.setattr(storage, "provenance", lambda: here | {"hardware": "A Large GPU", "torch": "1.2.3"})
+    here = provenance()
+    monkeypatch.setattr(manifest, "provenance", lambda: here | {"hardware": "A Large GPU", "torch": "1.2.3"})
     list_files(root / "results/mine")
-    monkeypatch.setattr(storage, "provenance", lambda: here | {"hardware": "the writer's", "torch": "9.9.9"})
+    monkeypatch.setattr(manifest, "provenance", lambda: here | {"hardware": "the writer's", "torch": "9.9.9"})
     assert write_report(root).exit_code == 0
     page = (root / "results/mine/report.html").read_text()
     assert "<dt>Machine</dt><dd>A Large GPU</dd>" in page

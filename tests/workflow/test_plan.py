@@ -104,7 +104,7 @@ def test_touch_refuses_results_of_other_code(results, monkeypatch, by_hand):
     plan = planned([job([results / "sweep.csv"])], results)
     write_plan(results, plan, [], whole=True)
     if by_hand:  # after an edit of code that the stage does not use
-        monkeypatch.setattr("replication.files.storage.source_hash", lambda: "edited")
+        monkeypatch.setattr("replication.files.manifest.source_hash", lambda: "edited")
         monkeypatch.setattr("workflow.plan.source_hash", lambda: "edited")
     make(results, "sweep.csv")
     assert not untouchable(results, plan)

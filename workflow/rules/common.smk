@@ -6,7 +6,6 @@ from pathlib import Path
 from replication.corpora.inputs import content_of, files_in
 from replication.layout import results_folder
 from replication.stages import MODULE_OF
-from replication.stages.ledger import decisive
 from replication.steps import steps
 from replication.trained import trained_models
 from workflow.closure import closure_hash, notebook_hash
@@ -20,7 +19,7 @@ LOGS = RESULTS / "logs"
 # Configuration file that jobs read. It is no input, because the settings that a job uses are among its params.
 CONFIGURATION = RESULTS / "config.yaml"
 # All settings but those that say where the run takes place.
-DECISIVE = decisive(RUN)
+DECISIVE = RUN.decisive()
 # Stored runs, each with its ledger.
 REPORTED = sorted(path.parent.name for path in Path("reported").glob("*/claims.csv"))
 # On a cluster, the run itself has no cores, and a job may use all cores of its node.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from test_manifest import SETTINGS, entry_of, make
 
-from replication.files import storage
+from replication.files import manifest, storage
 from replication.files.manifest import MANIFEST, FormatError, read_manifest, write_plan
 from replication.files.paths import results_of
 from replication.files.runs import is_left_out, place_of, root_of
@@ -109,7 +109,7 @@ def test_a_changed_byte_with_the_same_size_and_time_is_refused(results):
 
 def test_the_code_of_an_entry_is_the_plans_only_if_nothing_changed_since(results, monkeypatch):
     assert entry_of(results, "table.csv")["code"] == "c"
-    monkeypatch.setattr(storage, "source_hash", lambda: "edited")
+    monkeypatch.setattr(manifest, "source_hash", lambda: "edited")
     make(results / "table.csv", stage="measure")
     assert entry_of(results, "table.csv")["code"] == "edited"
 

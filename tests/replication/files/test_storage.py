@@ -13,14 +13,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from replication.files.paths import ROOT
+from replication.files.provenance import provenance, source_hash
 from replication.files.storage import (
     FormatError,
     open_tensors,
-    provenance,
     read_header,
     read_tensors,
     replacing,
-    source_hash,
     write_json,
     write_table,
     write_tensors,
@@ -137,7 +136,7 @@ def test_provenance_is_plain_and_names_the_source():
 
 def hash_of(folder) -> str:
     """The source's hash of what lies in a folder that comes before all others in a new process."""
-    script = "from replication.files import storage; print(storage.__file__, storage.source_hash())"
+    script = "from replication.files import provenance as p; print(p.__file__, p.source_hash())"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, capture_output=True,
         text=True, check=True,

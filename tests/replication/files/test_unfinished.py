@@ -10,7 +10,7 @@ import pytest
 from command_line import assert_one_line, configure, run, succeed
 
 from profiles import CAPTIONING, MASKED_LM, PATTERNS, TRANSLATION
-from replication.files import storage, unfinished
+from replication.files import manifest, unfinished
 from replication.files.manifest import read_manifest, write_plan
 
 TOY, PAIR = "patterns/text/toy", "translation/grc-en"
@@ -86,7 +86,7 @@ def test_it_does_not_go_on_under_edited_code(folder, name, monkeypatch):
     """It went on, and the model was listed with the hash of the new code."""
     model = folder / "results/tiny" / TRAININGS[name][3]
     before = {path: path.read_bytes() for path in checkpoints(model)}
-    for module in (storage, unfinished):
+    for module in (manifest, unfinished):
         monkeypatch.setattr(module, "source_hash", lambda: "edited")
     assert_one_line(resume(folder, name), "this training was begun by other code")
     assert {path: path.read_bytes() for path in checkpoints(model)} == before
