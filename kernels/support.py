@@ -151,6 +151,11 @@ def _problem(
     if visits.lengths is not None:
         held.append(lengths := visits.lengths.contiguous())
         _point(problem, lengths=lengths)
+    if visits.mask is not None:
+        mask = visits.mask.expand(*q.shape[:3], k.shape[2])
+        held.append(mask := mask if mask.stride(-1) == 1 else mask.contiguous())
+        _point(problem, mask=mask)
+        problem.mask_strides = Strides(*mask.stride()[:3])
     problem.causal, problem.threads = visits.causal, torch.get_num_threads()
     # If there are too few key heads for all threads, each part of the queries adds to gradients of its own.
     heads = problem.batch * problem.kv_heads

@@ -28,7 +28,7 @@ def _fields(names: str, of: type) -> list[tuple[str, type]]:
 
 
 class Problem(ctypes.Structure):
-    """The struct of the same name in ``support_tiles.h``."""
+    """The struct of the same name in ``support_problem.h``."""
 
     _fields_ = [
         *_fields("q k v grad", ctypes.c_void_p),
@@ -36,7 +36,8 @@ class Problem(ctypes.Structure):
         *_fields("batch heads kv_heads queries keys width value_width", ctypes.c_int64),
         *_fields("counts indices", ctypes.c_void_p),
         *_fields("counts_batch counts_head list_width q_block k_block", ctypes.c_int64),
-        *_fields("lengths", ctypes.c_void_p),
+        *_fields("lengths mask", ctypes.c_void_p),
+        ("mask_strides", Strides),
         *_fields("causal threads parts keep", ctypes.c_int64),
         *_fields("power factor scale", ctypes.c_float),
         *_fields("output tau rest kept memory kept_j kept_u dq dk dv", ctypes.c_void_p),

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from sparselib.kernels import BlockMask, pairs
 from sparselib.kernels.bounds import KeyBlocks, threshold_error
 from sparselib.kernels.certificate import certify
-from sparselib.kernels.operator import attend
+from sparselib.kernels.block_operator import attend
 
 
 @pytest.mark.parametrize("kind", KINDS)

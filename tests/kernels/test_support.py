@@ -12,7 +12,7 @@ from sparselib.kernels import (
     support,
     support_library,
 )
-from sparselib.kernels.operator import visits_of
+from sparselib.kernels.call_lists import visits_of
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
 ALPHAS = [1.01, 1.25, 4 / 3, 1.5, 1.9, 2]
@@ -238,13 +238,15 @@ def test_it_is_the_default_where_it_can_compute(monkeypatch):
     q, k, v = random_inputs(1, 1, 1, 8, 8, 16, 16)
     block_sparse_entmax_attention(q, k, v)
     block_sparse_entmax_attention(q.requires_grad_(), k, v)
-    assert calls == [False, True]
+    block_sparse_entmax_attention(q, k, v, mask_mod=lambda b, h, i, j: i >= j)
+    assert calls == [False, True, True]
     q = q.detach()
-    for changed in ({"alpha": 1}, {"alpha": 1.001}, {"mask_mod": lambda b, h, i, j: i >= j}, {"backend": "gather"}):
+    rule = {"score_mod": lambda score, b, h, i, j: score}
+    for changed in ({"alpha": 1}, {"alpha": 1.001}, rule, {"backend": "gather"}):
         block_sparse_entmax_attention(q, k, v, **changed)
     block_sparse_entmax_attention(q.double(), k.double(), v.double())
     torch.compile(block_sparse_entmax_attention, backend="eager")(q, k, v)
-    assert len(calls) == 2
+    assert len(calls) == 3
 
 
 @pytest.mark.parametrize(
@@ -252,7 +254,6 @@ def test_it_is_the_default_where_it_can_compute(monkeypatch):
     [
         (torch.float64, {}, "'gather' for a float64 `q`"),
         (torch.float32, {"alpha": 1}, "'gather' for an alpha below 1.01, got 1"),
-        (torch.float32, {"mask_mod": lambda b, h, i, j: i >= j}, "`mask_mod` must be None"),
         (torch.float32, {"score_mod": lambda score, b, h, i, j: score}, "`score_mod` must be None"),
     ],
 )
