@@ -7,6 +7,7 @@ from torch import Tensor
 
 from . import certificate as certificates
 from .block_mask import BlockMask
+from .block_operator import attend
 from .certificate import Certificate
 from .checks import (
     autocast,
@@ -19,7 +20,6 @@ from .checks import (
     scaled,
 )
 from .learned_alpha import attend_learned
-from .block_operator import attend
 from .rules import MaskMod, ScoreMod
 from .threshold import NEAR_SOFTMAX
 from .tracing import is_traced, is_transformed
@@ -64,8 +64,8 @@ def block_sparse_entmax_attention(
     mask_mod : callable, optional
         Function ``(b, h, q_idx, kv_idx) -> Bool``, True where a query may attend to a key, as for FlexAttention: a window,
         documents, left padding. It applies inside visited blocks, together with `causal`, `lengths` and the rule of
-        `block_mask`. Arguments are int64 tensors that broadcast, so use tensor operations such as ``&`` and ``torch.where``. The
-        support backend writes the rule out as one boolean mask, by default only up to 2 ** 28 entries.
+        `block_mask`. Arguments are int64 tensors that broadcast, so use tensor operations such as ``&`` and ``torch.where``.
+        The support backend writes the rule out as one boolean mask, by default only up to 2 ** 28 entries.
     score_mod : callable, optional
         Function ``(score, b, h, q_idx, kv_idx) -> score``, as for FlexAttention: a soft cap, ALiBi, a bias. The score includes
         `scale` and has at least single precision; ``-inf`` hides a pair. Tensors that the function reads get gradients, each
@@ -104,8 +104,8 @@ def block_sparse_entmax_attention(
         is compiled.
         If `backend` is unknown, or does not support the dtype, device or alpha: Triton and support compute in float32, so alpha
         must be at least 1.01 or, for Triton, 1.
-        If there is a rule, and `backend` is ``"triton"`` or not ``"gather"`` on a GPU, `certify` or `exact` is True, or the call
-        is compiled.
+        If there is a rule, and `backend` is ``"triton"`` or not ``"gather"`` on a GPU, `certify` or `exact` is True, or the
+        call is compiled.
         If `backend` is ``"support"``, and the package was installed without a C++ compiler, the call is compiled, or there is a
         `score_mod`.
         If `mask_mod` does not return booleans.
@@ -169,7 +169,9 @@ def block_sparse_entmax_attention(
         },
     )
     if used == "support" and score_mod is not None:
-        raise ValueError("`score_mod` must be None for the support backend, which has none; use backend='gather' or None")
+        raise ValueError(
+            "`score_mod` must be None for the support backend, which has none; use backend='gather' or None"
+        )
     if isinstance(scale, Tensor):
         q, scale = scaled(q, scale), 1.0
     if not is_traced(q) and (q.device.type == "cpu" if check is None else check):

@@ -113,7 +113,9 @@ def _attention(
     """
     rules = {"alpha": alpha, "scale": scale}
     if backend != "triton":
-        visits = visits_of(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal, mask)
+        visits = visits_of(
+            q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal, mask
+        )
         if backend == "support":
             return support.forward(q, k, v, visits, keep=keep, **rules)
         return tuple(x.contiguous() for x in gather.forward(q, k, v, visits, **rules))
@@ -151,7 +153,9 @@ def _gradients(
     """Return the gradients of q, k and v."""
     rules = {"alpha": alpha, "scale": scale}
     if backend != "triton":
-        visits = visits_of(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal, mask)
+        visits = visits_of(
+            q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal, mask
+        )
         backward = support.backward if backend == "support" else gather.backward
         return tuple(x.contiguous() for x in backward(grad, q, k, v, tau, kept, visits, **rules))
     lists = lists_of(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
@@ -163,7 +167,7 @@ def _gradients(
 
 
 def _fake_attention(
-    q, k, v, counts, indices, full_counts, full_indices, lengths, mask, q_block, k_block, alpha, scale, causal, backend, precise, keep
+    q, k, v, counts, indices, full_counts, full_indices, lengths, mask, q_block, k_block, alpha, scale, causal, backend, *_
 ):  # fmt: skip
     """Return empty outputs of the right shapes and dtypes, for ``torch.compile`` and export."""
     output = q.new_empty((*q.shape[:3], v.shape[-1]))

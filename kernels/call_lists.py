@@ -1,6 +1,5 @@
 """The block lists, token-level rules and tile sizes of one attention call, in the form that each backend takes."""
 
-import torch
 from torch import Tensor
 
 from .block_mask import BlockMask

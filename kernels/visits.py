@@ -153,9 +153,7 @@ class Visits:
         """Return which pairs the mask hides."""
         if self.mask is None:
             return None
-        return ~self.mask[
-            tuple(index if size > 1 else 0 for size, index in zip(self.mask.shape, places, strict=True))
-        ]
+        return ~self.mask[tuple(index if size > 1 else 0 for size, index in zip(self.mask.shape, places, strict=True))]
 
     def _hidden(self, batch: Tensor, query: Tensor, key: Tensor) -> Tensor | None:
         """Return the token mask of queries ``[G, q_block]`` in batch entries ``[G]``, and keys ``[G, M * k_block]``."""

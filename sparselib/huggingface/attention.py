@@ -25,6 +25,7 @@ from sparselib.control.open_blocks import backward_pass
 from sparselib.huggingface.arguments import mask_and_scoring
 from sparselib.huggingface.checkpointing import keep_modes, may_be_recomputed
 from sparselib.huggingface.probe import PROBE, compare_with_eager
+from sparselib.huggingface.requested import recorded_outputs, weights_requested
 from sparselib.normalizers import Normalizer, entmax15
 
 __all__ = ["use_attention"]
@@ -41,6 +42,8 @@ class _Place:
     layers: list[int] = field(default_factory=list)
     #: Calls since the model's forward pass began, while it is traced.
     turn: int = 0
+    #: Whether the model's last forward pass recorded outputs with hooks.
+    records: bool = False
 
     def __deepcopy__(self, memo: dict) -> "_Place":
         return self
@@ -248,6 +251,11 @@ def _attend_at(
         return output.transpose(1, 2).contiguous(), None
     heads = query.shape[1]
     key, value = (x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1) for x in (key, value))
+    if backward_pass() == -1:
+        place.records = recorded_outputs() is not None
+    if not (module.training and dropout) and not weights_requested(options, place.records):
+        output = control.output(layer, query, key, value, visible, scoring, recomputable=recomputable)
+        return output.transpose(1, 2).contiguous(), None
     weights = control.weights(layer, query, key, visible, scoring, recomputable=recomputable)
     output = nn.functional.dropout(weights, dropout, training=module.training).to(value.dtype) @ value
     return output.transpose(1, 2).contiguous(), weights

@@ -138,12 +138,16 @@ MODS = {
 @pytest.mark.parametrize("name", MODS)
 def test_mask_rules(name, monkeypatch):
     inputs = random_inputs(queries=310)
-    places = [torch.arange(n).view([-1 if axis == own else 1 for axis in range(4)]) for own, n in enumerate((2, 4, 310, 310))]
+    places = [
+        torch.arange(n).view([-1 if axis == own else 1 for axis in range(4)]) for own, n in enumerate((2, 4, 310, 310))
+    ]
     check(inputs, MODS[name](*places).expand(2, 4, 310, 310))
     expected = block_sparse_entmax_attention(*inputs, mask_mod=MODS[name], backend="gather")
     masks, forward = [], support.forward
     monkeypatch.setattr(support, "forward", lambda *x, **rules: masks.append(x[3].mask) or forward(*x, **rules))
-    torch.testing.assert_close(block_sparse_entmax_attention(*inputs, mask_mod=MODS[name]), expected, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        block_sparse_entmax_attention(*inputs, mask_mod=MODS[name]), expected, atol=1e-5, rtol=1e-4
+    )
     assert len(masks) == 1
 
 
