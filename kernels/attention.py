@@ -71,7 +71,7 @@ def block_sparse_entmax_attention(
         `scale` and has at least single precision; ``-inf`` hides a pair. Tensors that the function reads get gradients, each
         of which takes time proportional to the tensor's size for every 262,144 scores.
     backend : str, optional
-        ``"gather"`` (PyTorch only), ``"support"`` (C++ on a CPU; neither for float64 nor for softmax) or ``"triton"`` (not for
+        ``"gather"`` (PyTorch only), ``"support"`` (C++ on a CPU; not for float64) or ``"triton"`` (not for
         float64). By default, Triton on a GPU. On a CPU, support where it can compute the call and was compiled with this
         package, else gather. A backend that cannot run raises an error; the function never falls back to another one.
     certify : bool
@@ -103,7 +103,7 @@ def block_sparse_entmax_attention(
         If `alpha` has a gradient or several numbers, and one of them is below 1.01, `certify` or `exact` is True, or the call
         is compiled.
         If `backend` is unknown, or does not support the dtype, device or alpha: Triton and support compute in float32, so alpha
-        must be at least 1.01 or, for Triton, 1.
+        must be 1 or at least 1.01.
         If there is a rule, and `backend` is ``"triton"`` or not ``"gather"`` on a GPU, `certify` or `exact` is True, or the
         call is compiled.
         If `backend` is ``"support"``, and the package was installed without a C++ compiler, the call is compiled, or there is a

@@ -14,12 +14,12 @@ struct Workspace {
     }
 };
 
-// Turn u [count] into weights, and products dP [count] into scale * dS; entries behind the end must be 0 up to LANES.
+// Turn u [count], or the weights of softmax, into weights, and products dP [count] into scale * dS; entries behind the end must be 0 up to LANES.
 void gradient_of_scores(const Problem& p, int64_t count, const float* u, float* weights, float* slopes, float* dots) {
     Vector below = {}, total = {};
     for (int64_t i = 0; i < count; i += LANES) {
-        const Vector positive = load(u + i), slope = power_of(positive, p.power - 1);
-        store(slopes + i, slope), store(weights + i, slope * positive);
+        const Vector positive = load(u + i), slope = p.is_softmax() ? positive : power_of(positive, p.power - 1);
+        store(slopes + i, slope), store(weights + i, p.is_softmax() ? slope : slope * positive);
         below += slope, total += slope * load(dots + i);
     }
     const float mean = sum(total) / std::max(sum(below), std::numeric_limits<float>::min());
@@ -62,7 +62,10 @@ void backward_of_scores(const Tile& tile, Scratch& scratch, Panels& keys, Panels
     for (int64_t r = 0; r < tile.rows; ++r) {
         float* x = scratch.scores + r * scratch.row;
         const float tau = p.tau[tile.row(r)], rest = p.rest[tile.row(r)];
-        for (int64_t i = 0; i < columns; i += LANES) store(x + i, positive_part(load(x + i) - tau - rest));
+        for (int64_t i = 0; i < columns; i += LANES) {
+            const Vector above = load(x + i) - tau - rest;
+            store(x + i, p.is_softmax() ? exponential(above) : positive_part(above));
+        }
         gradient_of_scores(p, columns, x, x, work.slopes, scratch.products + r * scratch.row);
     }
     float* dq = p.dq + tile.row(0) * p.width;

@@ -12,6 +12,18 @@ void set_threshold(const Tile& tile, int64_t r, bool empty, float most, float ta
     tile.p.rest[tile.row(r)] = empty ? 0.0f : tau - (rounded - most);
 }
 
+// Turn scores [columns] into weights.
+void softmax(const Tile& tile, int64_t r, float* x, int64_t columns, float most, bool empty) {
+    Vector totals = {};
+    for (int64_t i = 0; i < columns; i += LANES) {
+        const Vector weight = exponential(load(x + i) - most);
+        store(x + i, weight), totals += weight;
+    }
+    const float total = empty ? 1 : sum(totals);
+    set_threshold(tile, r, empty, most, std::log(total));
+    for (int64_t i = 0; i < columns; i += LANES) store(x + i, load(x + i) * (1 / total));
+}
+
 bool finish_scores(const Tile& tile, Scratch& scratch) {
     const Problem& p = tile.p;
     const int64_t columns = tile.columns(scratch);
@@ -21,14 +33,19 @@ bool finish_scores(const Tile& tile, Scratch& scratch) {
         const float most = largest(x, columns);
         finite &= most < INFINITE;
         const bool empty = most == -INFINITE && std::none_of(x, x + columns, [](float score) { return std::isnan(score); });
+        const float shift = empty ? 0 : most;
+        if (p.is_softmax()) {
+            softmax(tile, r, x, columns, shift, empty);
+            continue;
+        }
         const float tau = empty ? 0 : threshold(x, columns, most, p.power, scratch.survivors[r].bound - most);
         set_threshold(tile, r, empty, most, tau);
-        const float shift = empty ? 0 : most;
         for (int64_t i = 0; i < columns; i += LANES)
             store(x + i, power_of(positive_part(load(x + i) - shift - tau), p.power));
     }
     float* output = p.output + tile.row(0) * p.value_width;
     bool add = false;
+    if (scratch.segments.empty()) std::fill(output, output + tile.rows * p.value_width, 0.0f);
     for (const Segment& s : scratch.segments) {
         product(tile.rows, p.value_width, s.end - s.first, scratch.scores + s.column + s.lead(), scratch.row, 1,
                 tile.v() + s.first * p.v_strides.row, p.v_strides.row, output, p.value_width, add);

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from .threshold import NEAR_SOFTMAX
+from .threshold import NEAR_SOFTMAX, SMALLEST_EXCESS
 
 #: Builds, best first, for each capability that PyTorch detects or reads from ATEN_CPU_CAPABILITY.
 BUILDS = {"AVX512": ("avx512", "avx2", "portable"), "AVX2": ("avx2", "portable")}
@@ -80,8 +80,8 @@ def obstacle(q: Tensor, alpha: float) -> str | None:
         return f"'triton' or 'gather' for a `q` on {q.device}, because 'support' runs on a CPU"
     if q.dtype == torch.float64:
         return "'gather' for a float64 `q`, because 'support' computes in float32"
-    if alpha < NEAR_SOFTMAX:
-        return f"'gather' for an alpha below {NEAR_SOFTMAX}, got {alpha}"
+    if SMALLEST_EXCESS <= alpha - 1 < NEAR_SOFTMAX - 1:
+        return f"'gather' for an alpha between 1 and {NEAR_SOFTMAX}, got {alpha}"
     if library() is None:
         return (
             "'gather' or None, because this installation has no compiled 'support' for this processor; install a C++ "

@@ -22,7 +22,7 @@ struct Problem {
     const uint8_t* mask;
     Strides mask_strides;
     int64_t causal, threads, parts, keep;
-    float power, factor, scale;
+    float power, factor, scale;  // power is 1 / (alpha - 1), or 0 for softmax
     float *output, *tau, *rest;
     // Per row: the kept keys with weight, or one of the codes below. Per tile: memory with these keys and their u.
     int32_t* kept;
@@ -30,6 +30,8 @@ struct Problem {
     int32_t* kept_j;
     float* kept_u;
     float *dq, *dk, *dv;
+
+    bool is_softmax() const { return power == 0; }
 };
 
 }  // namespace

@@ -190,7 +190,7 @@ struct Tile {
     // Collect the keys above each row's bound, raised on the way unless it is fixed. Return whether the tile has all scores
     // instead, because many keys are above.
     bool collect(Scratch& scratch, Panels& keys, bool fixed) const {
-        bool decided = fixed, dense = false;
+        bool dense = p.is_softmax(), decided = fixed || dense;
         int64_t column = 0, seen = 0, pairs = 0;
         scratch.segments.clear();
         each_range([&](int64_t j, int64_t end) {

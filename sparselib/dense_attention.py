@@ -107,8 +107,8 @@ def attention(
     normalizer : callable, from scores ``[..., K]`` to probabilities; an alpha-entmax if the mask is a block mask
     scale : float, optional, the factor on ``q @ k.T``, by default ``1 / sqrt(D)``
     weights : bool
-        False returns None in place of the weights. Entmax then runs in the compiled kernel of a CPU where it can, and softmax
-        in PyTorch's, in less time and with memory that grows linearly in n. Neither has second derivatives.
+        False returns None in place of the weights. Entmax and masked softmax then run in the compiled kernel of a CPU where
+        they can, and other softmax in PyTorch's, in less time and with linear memory. Neither has second derivatives.
 
     Examples
     --------

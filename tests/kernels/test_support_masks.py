@@ -49,7 +49,7 @@ def random_mask(*shape, density):
     return torch.rand(shape, generator=torch.Generator().manual_seed(2)) < density
 
 
-@pytest.mark.parametrize("alpha", [1.25, 1.5, 2])
+@pytest.mark.parametrize("alpha", [1, 1.25, 1.5, 2])
 @pytest.mark.parametrize("density", [0.0, 0.01, 0.2, 0.9])
 @pytest.mark.parametrize("size", [0.02, 1, 4], ids=lambda size: f"scores of {size}")
 def test_random_masks(size, density, alpha):

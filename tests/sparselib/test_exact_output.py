@@ -162,6 +162,14 @@ def test_softmax_without_restriction_is_pytorchs(monkeypatch):
     everything = torch.ones(40, 70, dtype=torch.bool)
     attention(*inputs(), everything, normalizer=Entmax(1), weights=False)
     assert masks == [None]
+    masks.clear()
+    everything[3, 1] = False
+    attention(*inputs(), everything, normalizer=Entmax(1), weights=False)
+    assert len(masks) == (support_library.library() is None)
+    monkeypatch.setattr(support_library, "library", lambda: None)
+    masks.clear()
+    attention(*inputs(), everything, normalizer=Entmax(1), weights=False)
+    assert torch.equal(masks[0][0, 0], everything)
     everything[3] = False  # PyTorch's kernels differ in what an empty row returns
     attention(*inputs(), everything, normalizer=Entmax(1), weights=False)
-    assert masks == [None]
+    assert len(masks) == 1
