@@ -95,6 +95,7 @@ bench: env  ## measure each function and its baseline
 	python benchmarks/masked_decoding.py
 	python benchmarks/block_sparse_cpu.py
 	python benchmarks/cpu_peers.py
+	python benchmarks/cpu_encoder.py
 	python benchmarks/certificate.py
 	python benchmarks/kernel_instructions.py
 

@@ -46,7 +46,7 @@ from torch.nn.attention import SDPBackend
 
 from sparselib import attention, entmax15
 from sparselib.kernels import block_sparse_entmax_attention
-from sparselib.kernels.operator import attend
+from sparselib.kernels.block_operator import attend
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
 LENGTHS = (8192, 32_768, 2048, 131_072, 4096, 16_384)  # most important first, in case time runs out

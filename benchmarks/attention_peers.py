@@ -16,7 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from replication.timing.contenders import untrained_prediction
 from sparselib.kernels import BlockMask
-from sparselib.kernels.operator import attend
+from sparselib.kernels.block_operator import attend
 
 TOKENS, HEADS = 32_768, 16
 DIMENSIONS = (64, 128)

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from sparselib.kernels import BlockMask
+from sparselib.kernels.block_operator import attend
 from sparselib.kernels.certificate import Certificate, certify, exact
-from sparselib.kernels.operator import attend
 
 DIMENSION, BLOCK = 64, 64
 

@@ -26,7 +26,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from sparselib.dense_attention import attention
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
-from sparselib.kernels.operator import attend
+from sparselib.kernels.block_operator import attend
 
 HEADS, DIMENSION, BLOCK, DENSITY = 8, 64, 128, 0.125
 LENGTHS, DENSE_LENGTHS = (2048, 4096, 8192), (512, 1024, 4096)

@@ -122,8 +122,12 @@ def at_length(pretrained: Pretrained, tuned: list[Tuned], n: int, rounds: int) -
     ids = pretrained.tokens(n, 0)
     model = copy.deepcopy(pretrained.model)
     control = use_attention(model, Entmax(pretrained.alpha))
+    softmax = copy.deepcopy(pretrained.model)
+    softmax.set_attn_implementation("sdpa")
     # PyTorch's own attention computes softmax only.
-    runs = {"dense": partial(output_of, pretrained.model if pretrained.alpha == 1 else model, ids)}
+    runs = {"dense": partial(output_of, softmax if pretrained.alpha == 1 else model, ids)}
+    if pretrained.alpha != 1:
+        runs["SDPA"] = partial(output_of, softmax, ids)
     for share in SHARES:
         mask = random_blocks(n, share, pretrained.causal)
         runs[f"blocks {share}"] = inside(lambda mask=mask: control.visiting(lambda *call: mask), model, ids)

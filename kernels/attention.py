@@ -7,6 +7,7 @@ from torch import Tensor
 
 from . import certificate as certificates
 from .block_mask import BlockMask
+from .block_operator import attend
 from .certificate import Certificate
 from .checks import (
     autocast,
@@ -19,7 +20,6 @@ from .checks import (
     scaled,
 )
 from .learned_alpha import attend_learned
-from .operator import attend
 from .rules import MaskMod, ScoreMod
 from .threshold import NEAR_SOFTMAX
 from .tracing import is_traced, is_transformed
@@ -65,12 +65,13 @@ def block_sparse_entmax_attention(
         Function ``(b, h, q_idx, kv_idx) -> Bool``, True where a query may attend to a key, as for FlexAttention: a window,
         documents, left padding. It applies inside visited blocks, together with `causal`, `lengths` and the rule of
         `block_mask`. Arguments are int64 tensors that broadcast, so use tensor operations such as ``&`` and ``torch.where``.
+        The support backend writes the rule out as one boolean mask, by default only up to 2 ** 28 entries.
     score_mod : callable, optional
         Function ``(score, b, h, q_idx, kv_idx) -> score``, as for FlexAttention: a soft cap, ALiBi, a bias. The score includes
         `scale` and has at least single precision; ``-inf`` hides a pair. Tensors that the function reads get gradients, each
         of which takes time proportional to the tensor's size for every 262,144 scores.
     backend : str, optional
-        ``"gather"`` (PyTorch only), ``"support"`` (C++ on a CPU; neither for float64 nor for softmax) or ``"triton"`` (not for
+        ``"gather"`` (PyTorch only), ``"support"`` (C++ on a CPU; not for float64) or ``"triton"`` (not for
         float64). By default, Triton on a GPU. On a CPU, support where it can compute the call and was compiled with this
         package, else gather. A backend that cannot run raises an error; the function never falls back to another one.
     certify : bool
@@ -102,10 +103,11 @@ def block_sparse_entmax_attention(
         If `alpha` has a gradient or several numbers, and one of them is below 1.01, `certify` or `exact` is True, or the call
         is compiled.
         If `backend` is unknown, or does not support the dtype, device or alpha: Triton and support compute in float32, so alpha
-        must be at least 1.01 or, for Triton, 1.
-        If there is a rule, and `backend` is ``"triton"`` or ``"support"`` or not ``"gather"`` on a GPU, `certify` or `exact` is
-        True, or the call is compiled.
-        If `backend` is ``"support"``, and the package was installed without a C++ compiler, or the call is compiled.
+        must be 1 or at least 1.01.
+        If there is a rule, and `backend` is ``"triton"`` or not ``"gather"`` on a GPU, `certify` or `exact` is True, or the
+        call is compiled.
+        If `backend` is ``"support"``, and the package was installed without a C++ compiler, the call is compiled, or there is a
+        `score_mod`.
         If `mask_mod` does not return booleans.
         If a score overflows (gather only; Triton returns NaN in that row), or `exact` is True and scores are too large to
         certify.
@@ -156,18 +158,20 @@ def block_sparse_entmax_attention(
         _check_learned(alpha, q, certify or exact)
     check_factors(NEAR_SOFTMAX if learned else alpha, scale, q.shape[1])
     check_backend(backend, q, NEAR_SOFTMAX if learned else alpha)
+    used = backend or ("triton" if q.is_cuda else None)
     _check_rules(
         {"mask_mod": mask_mod, "score_mod": score_mod, "block_mask.mask_mod": block_mask and block_mask.mask_mod},
         {
-            "for the Triton and support backends, which have no token-level rules; use backend='gather', or `causal`, "
-            "`lengths` and BlockMask.from_flex(..., drop_mask_mod=True)": (
-                backend or ("triton" if q.is_cuda else "gather")
-            )
-            != "gather",
+            "for the Triton backend, which has no token-level rules; use backend='gather', or `causal`, `lengths` and "
+            "BlockMask.from_flex(..., drop_mask_mod=True)": used == "triton",
             "with `certify` or `exact`, whose bounds ignore rules; leave one of them out": certify or exact,
             "under torch.compile; call the attention outside the compiled function": torch.compiler.is_compiling(),
         },
     )
+    if used == "support" and score_mod is not None:
+        raise ValueError(
+            "`score_mod` must be None for the support backend, which has none; use backend='gather' or None"
+        )
     if isinstance(scale, Tensor):
         q, scale = scaled(q, scale), 1.0
     if not is_traced(q) and (q.device.type == "cpu" if check is None else check):

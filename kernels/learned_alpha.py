@@ -8,7 +8,8 @@ from torch.autograd.function import once_differentiable
 
 from . import gather
 from .block_mask import BlockMask
-from .operator import attend, listed, rules_of, visits_of
+from .block_operator import attend
+from .call_lists import listed, rules_of, visits_of
 from .rules import MaskMod, ScoreMod
 from .visits import Visits
 
@@ -63,7 +64,7 @@ def _attend(
     if not (alpha.requires_grad and torch.is_grad_enabled()):
         return output
     lists, block = listed(block_mask)
-    visits = visits_of(q, k, lists, rules["lengths"], block, rules["causal"], rules_of(q, block_mask, **mods))
+    visits = visits_of(q, k, lists, rules["lengths"], block, rules["causal"], rules=rules_of(q, block_mask, **mods))
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     return _AlphaGradient.apply(output, alpha, q.detach(), k.detach(), v.detach(), visits, scale)
 

@@ -34,6 +34,20 @@ class Rules:
             raise ValueError(f"`mask_mod` must return booleans, got {', '.join(str(x.dtype) for x in allowed)}")
         return ~reduce(and_, allowed) if allowed else None
 
+    def written_out(self, q: Tensor, k: Tensor, most: int | None = None) -> Tensor | None:
+        """Return the masks as one ``Bool [B or 1, H or 1, Q or 1, K or 1]``, or None if it has more than `most` entries."""
+        places = [
+            torch.arange(size, device=q.device).view([-1 if axis == own else 1 for axis in range(4)])
+            for own, size in enumerate((*q.shape[:3], k.shape[2]))
+        ]
+        if 0 in (*q.shape[:3], k.shape[2]):
+            return None
+        heads = self.hidden((*places[:2], places[2][:, :, :1], places[3][..., :1])).numel()
+        if most is not None and heads * q.shape[2] * k.shape[2] > most:
+            return None
+        hidden = self.hidden(tuple(places))
+        return ~hidden[(None,) * (4 - hidden.ndim)]
+
     def modified(self, scores: Tensor, places: Places) -> Tensor:
         """Return the scores after `score_mod`, in the shape and dtype of ``scores [G, q_block, keys]``."""
         return self.score_mod(scores, *places).to(scores.dtype).expand_as(scores)

@@ -1,4 +1,4 @@
-"""Exact alpha-entmax attention on its support, on a CPU, in C++ (``support.cpp``).
+"""Exact alpha-entmax attention on its support, and softmax, on a CPU, in C++ (``support.cpp``).
 
 The threshold of some keys is a lower bound of the threshold of all. The forward pass compares each score once with the bound of
 its row. Everything after the scores, the whole backward pass included, runs over the few keys that are above it. Where many
@@ -30,7 +30,7 @@ def forward(
     Parameters
     ----------
     q, k, v, visits, alpha, scale
-        As for :func:`sparselib.kernels.gather.forward`; alpha is at least 1.01, and there are no rules.
+        As for :func:`sparselib.kernels.gather.forward`; alpha is 1 or at least 1.01, and there are no rules.
     keep : bool
         Whether to return what :func:`backward` needs.
 
@@ -151,9 +151,15 @@ def _problem(
     if visits.lengths is not None:
         held.append(lengths := visits.lengths.contiguous())
         _point(problem, lengths=lengths)
+    if visits.mask is not None:
+        mask = visits.mask.expand(*q.shape[:3], k.shape[2])
+        held.append(mask := mask if mask.stride(-1) == 1 else mask.contiguous())
+        _point(problem, mask=mask)
+        problem.mask_strides = Strides(*mask.stride()[:3])
     problem.causal, problem.threads = visits.causal, torch.get_num_threads()
     # If there are too few key heads for all threads, each part of the queries adds to gradients of its own.
     heads = problem.batch * problem.kv_heads
     problem.parts = 1 if heads % problem.threads == 0 or heads >= 8 * problem.threads else problem.threads
-    problem.power, problem.factor, problem.scale = 1 / (alpha - 1), scale * (alpha - 1), scale
+    excess = alpha - 1 or 1.0
+    problem.power, problem.factor, problem.scale = 0.0 if alpha == 1 else 1 / excess, scale * excess, scale
     return problem, held

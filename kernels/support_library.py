@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from .threshold import NEAR_SOFTMAX
+from .threshold import NEAR_SOFTMAX, SMALLEST_EXCESS
 
 #: Builds, best first, for each capability that PyTorch detects or reads from ATEN_CPU_CAPABILITY.
 BUILDS = {"AVX512": ("avx512", "avx2", "portable"), "AVX2": ("avx2", "portable")}
@@ -28,7 +28,7 @@ def _fields(names: str, of: type) -> list[tuple[str, type]]:
 
 
 class Problem(ctypes.Structure):
-    """The struct of the same name in ``support_tiles.h``."""
+    """The struct of the same name in ``support_problem.h``."""
 
     _fields_ = [
         *_fields("q k v grad", ctypes.c_void_p),
@@ -36,7 +36,8 @@ class Problem(ctypes.Structure):
         *_fields("batch heads kv_heads queries keys width value_width", ctypes.c_int64),
         *_fields("counts indices", ctypes.c_void_p),
         *_fields("counts_batch counts_head list_width q_block k_block", ctypes.c_int64),
-        *_fields("lengths", ctypes.c_void_p),
+        *_fields("lengths mask", ctypes.c_void_p),
+        ("mask_strides", Strides),
         *_fields("causal threads parts keep", ctypes.c_int64),
         *_fields("power factor scale", ctypes.c_float),
         *_fields("output tau rest kept memory kept_j kept_u dq dk dv", ctypes.c_void_p),
@@ -79,8 +80,8 @@ def obstacle(q: Tensor, alpha: float) -> str | None:
         return f"'triton' or 'gather' for a `q` on {q.device}, because 'support' runs on a CPU"
     if q.dtype == torch.float64:
         return "'gather' for a float64 `q`, because 'support' computes in float32"
-    if alpha < NEAR_SOFTMAX:
-        return f"'gather' for an alpha below {NEAR_SOFTMAX}, got {alpha}"
+    if SMALLEST_EXCESS <= alpha - 1 < NEAR_SOFTMAX - 1:
+        return f"'gather' for an alpha between 1 and {NEAR_SOFTMAX}, got {alpha}"
     if library() is None:
         return (
             "'gather' or None, because this installation has no compiled 'support' for this processor; install a C++ "

@@ -1,36 +1,15 @@
-// One attention, as sparselib.kernels.support passes it, and its tiles of query rows.
+// Tiles of query rows: the keys that they may attend to, and their scores.
 
 #pragma once
 
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
+#include "support_problem.h"
 #include "support_rows.h"
 
 namespace {
-
-struct Strides {
-    int64_t batch, head, row;
-};
-
-struct Problem {
-    const float *q, *k, *v, *grad;
-    Strides q_strides, k_strides, v_strides, grad_strides;
-    int64_t batch, heads, kv_heads, queries, keys, width, value_width;
-    // Visited key blocks of each query block; without lists, all.
-    const int32_t *counts, *indices;
-    int64_t counts_batch, counts_head, list_width, q_block, k_block;
-    const int64_t* lengths;
-    int64_t causal, threads, parts, keep;
-    float power, factor, scale;
-    float *output, *tau, *rest;
-    // Per row: the kept keys with weight, or one of the codes below. Per tile: memory with these keys and their u.
-    int32_t* kept;
-    void** memory;
-    int32_t* kept_j;
-    float* kept_u;
-    float *dq, *dk, *dv;
-};
 
 // Codes of tiles that the backward pass computes again, from all scores or from lists.
 constexpr int32_t ALL_SCORES = -1, LISTS = -2;
@@ -135,19 +114,42 @@ struct Tile {
     const float* v() const { return at(p.v, p.v_strides, b, g, 0); }
     const float* grad() const { return at(p.grad, p.grad_strides, b, h, first); }
 
+    // Row of the mask, or a null pointer.
+    const uint8_t* mask(int64_t r) const {
+        const Strides& s = p.mask_strides;
+        return p.mask ? p.mask + b * s.batch + h * s.head + (first + r) * s.row : nullptr;
+    }
+
     // Call visit(first key, end) for each range of keys that some row may attend to.
     template <class Visit>
     void each_range(Visit visit) const {
+        const auto visit_shown = [&](int64_t j, int64_t end) {
+            if (p.mask) shrink(j, end);
+            if (j < end) visit(j, end);
+        };
         if (!p.counts) {
-            for (int64_t j = 0; j < most_limit; j += ESTIMATED_FROM) visit(j, std::min(j + ESTIMATED_FROM, most_limit));
+            for (int64_t j = 0; j < most_limit; j += ESTIMATED_FROM) visit_shown(j, std::min(j + ESTIMATED_FROM, most_limit));
             return;
         }
         const int64_t list = b * p.counts_batch + h * p.counts_head + block;
         const int32_t* blocks = p.indices + list * p.list_width;
         for (int64_t i = 0; i < p.counts[list]; ++i) {
             const int64_t j = int64_t(blocks[i]) * p.k_block, end = std::min(j + p.k_block, most_limit);
-            if (j < end) visit(j, end);
+            visit_shown(j, end);
         }
+    }
+
+    // Shrink a range of keys to those between the first and the last that the mask shows to some row.
+    void shrink(int64_t& j, int64_t& end) const {
+        int64_t low = end, high = j;
+        for (int64_t r = 0; r < rows; ++r) {
+            const uint8_t* shown = mask(r);
+            if (const void* found = low > j ? std::memchr(shown + j, 1, low - j) : nullptr)
+                low = static_cast<const uint8_t*>(found) - shown;
+            if (const void* found = high < end ? memrchr(shown + high, 1, end - high) : nullptr)
+                high = static_cast<const uint8_t*>(found) - shown + 1;
+        }
+        j = low, end = high;
     }
 
     void scale_queries(float* scaled) const {
@@ -169,9 +171,17 @@ struct Tile {
 
     int64_t visible(int64_t r, const Segment& s) const { return std::max<int64_t>(0, std::min(s.end, limit[r]) - s.first); }
 
+    // Hide what the mask hides from a row in scores [count] of the keys first, first + 1, ...
+    void hide_masked(int64_t r, float* x, int64_t first_key, int64_t count) const {
+        if (!p.mask) return;
+        const uint8_t* shown = mask(r) + first_key;
+        for (int64_t i = 0; i < count; ++i) x[i] = shown[i] ? x[i] : -INFINITE;
+    }
+
     void hide(const Segment& s, float* scores, int64_t row) const {
         for (int64_t r = 0; r < rows; ++r) {
             float* x = scores + r * row + s.column;
+            hide_masked(r, x + s.lead(), s.first, visible(r, s));
             std::fill(x, x + s.lead(), -INFINITE);
             std::fill(x + s.lead() + visible(r, s), x + s.columns, -INFINITE);
         }
@@ -180,7 +190,7 @@ struct Tile {
     // Collect the keys above each row's bound, raised on the way unless it is fixed. Return whether the tile has all scores
     // instead, because many keys are above.
     bool collect(Scratch& scratch, Panels& keys, bool fixed) const {
-        bool decided = fixed, dense = false;
+        bool dense = p.is_softmax(), decided = fixed || dense;
         int64_t column = 0, seen = 0, pairs = 0;
         scratch.segments.clear();
         each_range([&](int64_t j, int64_t end) {
@@ -189,9 +199,10 @@ struct Tile {
             if (!decided || dense) scratch.segments.push_back(s), column += s.columns;
             if (dense) return;
             for (int64_t r = 0; r < rows; ++r) {
-                const float* x = scratch.scores + r * scratch.row + s.column + s.lead();
+                float* x = scratch.scores + r * scratch.row + s.column + s.lead();
                 Survivors& some = scratch.survivors[r];
                 const int64_t count = visible(r, s);
+                hide_masked(r, x, s.first, count);
                 if (some.bound == -INFINITE && count) {
                     const float most = std::min(largest(x, count), std::numeric_limits<float>::max());
                     some.bound = most - 1 - 1e-6f * std::fabs(most);

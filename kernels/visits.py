@@ -57,6 +57,8 @@ class Visits:
         Tokens of each sequence.
     device : torch.device
         Device of the tensors.
+    mask : Bool Tensor ``[B or 1, H or 1, Q or 1, K or 1]``, optional
+        True where a query may attend to a key.
     rules : Rules, optional
         Token-level rules inside visited blocks.
     """
@@ -69,6 +71,7 @@ class Visits:
     causal: bool
     lengths: Tensor | None
     device: torch.device
+    mask: Tensor | None = None
     rules: Rules | None = None
 
     @property
@@ -137,13 +140,20 @@ class Visits:
             for x, size in zip((row_block, blocks), self.block, strict=True)
         )
         hidden = self._hidden(batch, query, key)
-        if self.rules is None:
+        if self.rules is None and self.mask is None:
             return Chunk(rows, keys.flatten(), hidden, None)
         # Tokens behind the end repeat the last one, so that a rule can use their positions as indices.
         query, key = (x.clamp(max=n - 1) for x, n in zip((query, key), self.length, strict=True))
         places = batch[:, None, None], head[:, None, None], query[..., None], key[:, None]
-        masks = [x for x in (hidden, self.rules.hidden(places)) if x is not None]
+        masks = [hidden, None if self.rules is None else self.rules.hidden(places), self._masked(places)]
+        masks = [x for x in masks if x is not None]
         return Chunk(rows, keys.flatten(), reduce(or_, masks) if masks else None, places)
+
+    def _masked(self, places: Places) -> Tensor | None:
+        """Return which pairs the mask hides."""
+        if self.mask is None:
+            return None
+        return ~self.mask[tuple(index if size > 1 else 0 for size, index in zip(self.mask.shape, places, strict=True))]
 
     def _hidden(self, batch: Tensor, query: Tensor, key: Tensor) -> Tensor | None:
         """Return the token mask of queries ``[G, q_block]`` in batch entries ``[G]``, and keys ``[G, M * k_block]``."""

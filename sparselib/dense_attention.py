@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sparselib.exact_output import exact_output
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 from sparselib.kernels.tracing import is_traced, is_transformed
 from sparselib.masks.pattern import looked_up
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
-__all__ = ["PLAIN", "Scoring", "attention", "attention_weights", "gold_graph", "weights_of"]
+__all__ = ["PLAIN", "Scoring", "attention", "attention_output", "attention_weights", "gold_graph", "weights_of"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class Scoring:
 
         return changed
 
+    @property
+    def is_product(self) -> bool:
+        """Whether scores are scaled products, without soft cap, bias or sinks."""
+        return self.softcap is None and self.bias is None and self.sinks is None
+
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """Return the scores ``[B, H, Q, K]`` of ``q [B, H, Q, D]`` and ``k [B, H, K, D]``, without the sink's."""
         scores = q @ k.transpose(-2, -1) * (q.shape[-1] ** -0.5 if self.scale is None else self.scale)
@@ -87,6 +93,7 @@ def attention(
     *,
     normalizer: Normalizer = entmax15,
     scale: float | None = None,
+    weights: bool = True,
 ) -> tuple[Tensor, Tensor | None]:
     """Return the output ``[B, H, Q, E]`` and weights ``[B, H, Q, K]`` of scaled dot-product attention (Sparsefinder, Eq. 1).
 
@@ -99,6 +106,9 @@ def attention(
         :class:`~sparselib.kernels.BlockMask`, only its blocks are computed, and the weights are None.
     normalizer : callable, from scores ``[..., K]`` to probabilities; an alpha-entmax if the mask is a block mask
     scale : float, optional, the factor on ``q @ k.T``, by default ``1 / sqrt(D)``
+    weights : bool
+        False returns None in place of the weights. Entmax and masked softmax then run in the compiled kernel of a CPU where
+        they can, and other softmax in PyTorch's, in less time and with linear memory. Neither has second derivatives.
 
     Examples
     --------
@@ -113,8 +123,40 @@ def attention(
     _check_shapes(q, k, v, mask)
     if mask is not None:
         q, k, v = _without_hidden(q, k, v, mask)
-    weights = attention_weights(q, k, mask, normalizer=normalizer, scoring=Scoring(scale))
-    return weights @ v, weights
+    scoring = Scoring(scale)
+    if not weights:
+        return attention_output(q, k, v, mask, normalizer=normalizer, scoring=scoring), None
+    p = attention_weights(q, k, mask, normalizer=normalizer, scoring=scoring)
+    return p @ v, p
+
+
+def attention_output(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    *,
+    normalizer: Normalizer = entmax15,
+    scoring: Scoring = PLAIN,
+) -> Tensor:
+    """Return the output ``[B, H, Q, E]`` of :func:`attention` under any scoring, by the fastest exact method.
+
+    Parameters
+    ----------
+    q, k, v, mask, normalizer : as in :func:`attention`, without block masks
+    scoring : Scoring
+
+    Examples
+    --------
+    >>> q = k = 4 * torch.eye(3).view(1, 1, 3, 3)
+    >>> attention_output(q, k, k)[0, 0, 0]
+    tensor([4., 0., 0.])
+    """
+    if scoring.is_product:
+        output = exact_output(q, k, v, mask, normalizer, scoring.scale)
+        if output is not None:
+            return output
+    return attention_weights(q, k, mask, normalizer=normalizer, scoring=scoring).to(v.dtype) @ v
 
 
 def attention_weights(

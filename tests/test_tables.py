@@ -120,6 +120,54 @@ def test_ratios_of_the_same_settings_share_a_row(tmp_path, monkeypatch):
     ]
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_an_entmax_model_is_compared_with_its_encoder_under_pytorchs_softmax(own, tmp_path, monkeypatch):
+    tuned = {"predictors": "blocks", "target": 0.9, "share": 0.5, "recall": 0.95, "drift": 0.01, "milliseconds": 20.0}
+    milliseconds = {"dense": 30.0, "blocks 0.1": 10.0, "blocks 0.5": 50.0}
+    row = {"n": 512, "milliseconds": milliseconds, "best_shares": {"0.9": 0.2}, "targets": [tuned]}
+    machine = {"processor": "Some", "threads": 1, "torch": "2.13.0"}
+    report = {"alpha": 1.0, "rounds": 2, "machine": machine, "lengths": [row]}
+    (tmp_path / "model_speed_minilm.json").write_text(json.dumps(report))
+    slower = row | {"milliseconds": milliseconds | {"dense": 60.0} | ({"SDPA": 10.0} if own else {})}
+    (tmp_path / "model_speed_minilm-entmax.json").write_text(json.dumps(report | {"alpha": 1.5, "lengths": [slower]}))
+    monkeypatch.setattr(model_speed, "RESULTS", tmp_path)
+    softmax, ratio = ("10", "0.50") if own else ("30", "**1.50**")
+    assert model_speed.times("minilm-entmax").splitlines()[-1] == f"| 512 | {softmax} | 60 | 10 | 50 | all | 20% |"
+    assert model_speed.ratios("minilm-entmax").splitlines()[-1] == f"| blocks | 0.9 | **3.00**, {ratio} at 50% |"
+    assert model_speed.recalls("minilm-entmax").splitlines()[-1].split(" | ")[5:7] == ["**3.00**", ratio]
+    assert "SDPA, softmax" not in model_speed.times("minilm")
+
+
+def test_an_encoder_is_bold_exactly_if_its_ratio_is_within_the_target(tmp_path, monkeypatch):
+    def row(part, n, name, one, two):
+        shared = {"part": f"encoder, {part}", "n": n, "attention": name}
+        return [
+            shared | {"threads": 1, "cpu_milliseconds": one, "milliseconds": 99.0},
+            shared | {"threads": 2, "cpu_milliseconds": 99.0, "milliseconds": two},
+        ]
+
+    rows, memory = [], []
+    for part in ("forward", "both passes"):
+        for n in (512, 2048):
+            rows += row(part, n, "entmax", 90.0, 65.0) + row(part, n, "SDPA", 100.0, 100.0)
+            memory += [
+                {"part": f"encoder, {part}", "n": n, "attention": name, "mebibytes": size}
+                for name, size in (("entmax", 130.0 if n == 512 else 120.0), ("SDPA", 100.0))
+            ]
+    machine = {"processor": "Some", "threads": 2, "torch": "2.13.0"}
+    report = {"machine": machine, "rounds": 3, "note": "busy", "support": 0.0123, "rows": rows, "memory": memory}
+    monkeypatch.setattr(cpu, "ENCODER", tmp_path / "report.json")
+    cpu.ENCODER.write_text(json.dumps(report))
+    heading, _, *lines = cpu.encoder().splitlines()
+    assert heading == "Some, torch 2.13.0; medians of 3 rounds; busy. 1.2% of the keys have weight at n = 512."
+    assert [line.strip("| ").split(" | ")[2:] for line in lines[2:]] == [
+        ["at most 1.0", "**0.90**", "**0.65**", "1.30"],
+        ["at most 0.75", "0.90", "**0.65**", "**1.20**"],
+        ["at most 0.9", "**0.90**", "**0.65**", "1.30"],
+        ["at most 0.65", "0.90", "**0.65**", "**1.20**"],
+    ]
+
+
 def test_claims_without_a_verdict_are_folded_below_the_others():
     judged = claims.judged("brown-512-untied", ("",))
     shown, _, folded = judged.partition("<details>")

@@ -1,4 +1,4 @@
-"""Attention on a CPU beside PyTorch's, from the results of benchmarks/cpu_peers.py."""
+"""Attention and an encoder on a CPU beside PyTorch's, from the results of benchmarks/cpu_peers.py and cpu_encoder.py."""
 
 import json
 
@@ -6,6 +6,10 @@ from replication.files.paths import ROOT
 from replication.tables.markers import markdown
 
 RESULTS = ROOT / "benchmarks" / "results" / "cpu_peers.json"
+ENCODER = RESULTS.with_name("cpu_encoder.json")
+#: The most that the ratio of an encoder's times may be, by pass and number of tokens, and that of its memory.
+ENCODER_TARGETS = {"forward": {512: 1.0, 2048: 0.75}, "both passes": {512: 0.9, 2048: 0.65}}
+MOST_MEMORY = 1.2
 #: By name: the part of the report, both contenders, and the most that the ratio of their times may be (by number of tokens).
 TARGETS = {
     "block-sparse entmax / FlexAttention": ("sparse", "entmax", "FlexAttention", 0.6),
@@ -66,3 +70,31 @@ def supports() -> str:
         for support, of_share in sorted(times.items())
     ]
     return markdown(["keys with weight", *(name for _, name in CLOCKS.values())], cells)
+
+
+def encoder() -> str:
+    """Return a row per pass and number of tokens with the ratios of entmax to SDPA: of times, and of peak memory."""
+    report, rows = json.loads(ENCODER.read_text()), []
+    for part, limits in ENCODER_TARGETS.items():
+        for n, limit in limits.items():
+            here = [x for x in report["rows"] if (x["part"], x["n"]) == (f"encoder, {part}", n)]
+            ratios = [
+                _ratio({x["attention"]: x[clock] for x in here if x["threads"] == threads}, limit)
+                for threads, (clock, _) in CLOCKS.items()
+            ]
+            memory = [x for x in report["memory"] if (x["part"], x["n"]) == (f"encoder, {part}", n)]
+            ratios.append(_ratio({x["attention"]: x["mebibytes"] for x in memory}, MOST_MEMORY))
+            rows.append([part, f"{n:,}", f"at most {limit}", *ratios])
+    machine, note = report["machine"], f"; {report['note']}" if report["note"] else ""
+    heading = (
+        f"{machine['processor']}, torch {machine['torch']}; medians of {report['rounds']} rounds{note}. "
+        f"{report['support']:.1%} of the keys have weight at n = 512."
+    )
+    memory = f"peak memory (at most {MOST_MEMORY})"
+    return f"{heading}\n\n{markdown(['pass', 'n', 'target', *(name for _, name in CLOCKS.values()), memory], rows)}"
+
+
+def _ratio(of: dict[str, float], limit: float) -> str:
+    """Return the ratio of entmax to SDPA, in bold if it is within a limit."""
+    ratio = of["entmax"] / of["SDPA"]
+    return f"**{ratio:.2f}**" if ratio <= limit else f"{ratio:.2f}"

@@ -7,15 +7,20 @@ from replication.files.paths import ROOT
 from replication.tables.markers import markdown
 
 RESULTS = ROOT / "benchmarks" / "results"
+#: Reports whose dense times are those of the same encoder under PyTorch's softmax, for reports from before it was measured too.
+SAME_ENCODER = {"minilm-entmax": "minilm"}
+SDPA = "SDPA"
 
 
 def times(model: str) -> str:
     """Return a row per length: milliseconds of a forward pass, dense and over some blocks, and the shares to compare."""
     report = _report(model)
     dense = "dense, SDPA" if report["alpha"] == 1 else "dense"
-    names = [*report["lengths"][0]["milliseconds"]]
+    names = [name for name in report["lengths"][0]["milliseconds"] if name != SDPA]
+    peer = _sdpa(model)
     heading = [
         "n",
+        *(["SDPA, softmax"] if peer else []),
         *(dense if name == "dense" else f"{_share(name):.0%} of the blocks" for name in names),
         "break-even share",
         *(f"needed for {target}" for target in report["lengths"][0]["best_shares"]),
@@ -23,6 +28,7 @@ def times(model: str) -> str:
     rows = [
         [
             f"{row['n']:,}",
+            *([f"{peer[row['n']]:,.0f}"] if peer else []),
             *(f"{row['milliseconds'][name]:,.0f}" for name in names),
             break_even(row["milliseconds"]),
             *(f"{share:.0%}" for share in row["best_shares"].values()),
@@ -36,20 +42,24 @@ def times(model: str) -> str:
 
 
 def ratios(model: str) -> str:
-    """Return a row per predictors and recall target, and a column per length: speed against dense attention, visited share."""
-    lengths = _report(model)["lengths"]
+    """Return a row per predictors and recall target, and a column per length: speed against dense attention, visited share.
+
+    Under entmax, the speed against the same encoder with PyTorch's softmax stands between both.
+    """
+    lengths, peer = _report(model)["lengths"], _sdpa(model)
     rows = {}
     for row in lengths:
         for tuned in row["targets"]:
             cells = rows.setdefault((tuned["predictors"], f"{tuned['target']}"), [])
-            cells.append(f"{_faster(row, tuned)} at {tuned['share']:.0%}")
+            softmax = f", {_bold(peer[row['n']] / tuned['milliseconds'])}" if peer else ""
+            cells.append(f"{_faster(row, tuned)}{softmax} at {tuned['share']:.0%}")
     heading = ["predictors", "target", *(f"n = {row['n']:,}" for row in lengths)]
     return markdown(heading, [[*settings, *cells] for settings, cells in sorted(rows.items())])
 
 
 def recalls(model: str) -> str:
     """Return a row per length, predictors and recall target: visited share of the blocks, speed, recall and drift."""
-    rows = []
+    rows, peer = [], _sdpa(model)
     for row in _report(model)["lengths"]:
         for tuned in row["targets"]:
             rows.append(
@@ -60,11 +70,13 @@ def recalls(model: str) -> str:
                     f"{tuned['share']:.0%}",
                     f"{tuned['milliseconds']:,.0f}",
                     _faster(row, tuned),
+                    *([_bold(peer[row["n"]] / tuned["milliseconds"])] if peer else []),
                     f"{tuned['recall']:.3f}",
                     f"{tuned['drift']:.1e}",
                 ]
             )
-    heading = ["n", "predictors", "target", "visited", "ms", "times as fast", "recall", "drift"]
+    against = ["against SDPA"] if peer else []
+    heading = ["n", "predictors", "target", "visited", "ms", "times as fast", *against, "recall", "drift"]
     return markdown(heading, rows)
 
 
@@ -90,7 +102,7 @@ def break_even(milliseconds: dict[str, float]) -> str:
     >>> break_even({"dense": 5.0, "blocks 0.1": 10.0, "blocks 0.5": 50.0})
     'below 10%'
     """
-    measured = [(_share(name), time) for name, time in milliseconds.items() if name != "dense"]
+    measured = [(_share(name), time) for name, time in milliseconds.items() if name not in ("dense", SDPA)]
     dense = milliseconds["dense"]
     if dense < measured[0][1]:
         return f"below {measured[0][0]:.0%}"
@@ -102,8 +114,21 @@ def break_even(milliseconds: dict[str, float]) -> str:
 
 def _faster(row: dict, tuned: dict) -> str:
     """Return how many times as fast as dense attention a tuned model is, in bold if it is faster."""
-    faster = row["milliseconds"]["dense"] / tuned["milliseconds"]
+    return _bold(row["milliseconds"]["dense"] / tuned["milliseconds"])
+
+
+def _bold(faster: float) -> str:
+    """Return how many times as fast something is, in bold if it is faster."""
     return f"**{faster:.2f}**" if faster > 1 else f"{faster:.2f}"
+
+
+def _sdpa(model: str) -> dict[int, float]:
+    """Return the milliseconds of the same encoder under PyTorch's softmax by length; none if that is the dense column."""
+    report = _report(model)
+    measured = {row["n"]: row["milliseconds"][SDPA] for row in report["lengths"] if SDPA in row["milliseconds"]}
+    if measured or model not in SAME_ENCODER:
+        return measured
+    return {row["n"]: row["milliseconds"]["dense"] for row in _report(SAME_ENCODER[model])["lengths"]}
 
 
 def _share(name: str) -> float:

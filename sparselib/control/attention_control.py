@@ -15,7 +15,8 @@ from sparselib.control.calls import BlockGraph, Graph, LayerCall, Mode, Observer
 from sparselib.control.certified import CertifiedRows
 from sparselib.control.compiled import compiled_mode, register
 from sparselib.control.open_blocks import OPEN, Block, backward_pass
-from sparselib.dense_attention import PLAIN, Scoring, attention_weights
+from sparselib.dense_attention import PLAIN, Scoring, attention_output, attention_weights
+from sparselib.exact_output import has_kernel
 from sparselib.masks.visible import Description, described
 from sparselib.normalizers import Normalizer, alpha_of, entmax15
 
@@ -166,20 +167,62 @@ class AttentionControl:
 
         Pass `recomputable` as False if no gradient checkpoint can recompute this call.
         """
-        pairs, normalizer = self._token_pairs(self.active_mode), self.normalizer_of(layer)
+        mask, call = self._pairs(layer, q, k, visible, scoring, prefix, positions, recomputable, scored=True)
+        normalizer = self.normalizer_of(layer)
+        if call is not None:
+            return scoring.weights(call.scores, mask, normalizer)
+        return attention_weights(q, k, mask, normalizer=normalizer, scoring=scoring)
+
+    def output(
+        self,
+        layer: int,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        visible: Tensor | None,
+        scoring: Scoring = PLAIN,
+        prefix: Tensor | None = None,
+        positions: Tensor | None = None,
+        recomputable: bool = True,
+    ) -> Tensor:
+        """Return one layer's output ``[B, H, Q, E]`` over token pairs, by the fastest exact method.
+
+        It has no second derivatives. Other arguments are those of :meth:`weights`.
+        """
+        call, normalizer = (scoring, prefix, positions, recomputable), self.normalizer_of(layer)
+        if not (scoring.is_product and has_kernel(q, k, v, normalizer)):
+            return self.weights(layer, q, k, visible, *call).to(v.dtype) @ v
+        mask, _ = self._pairs(layer, q, k, visible, *call, scored=False)
+        return attention_output(q, k, v, mask, normalizer=normalizer, scoring=scoring)
+
+    def _pairs(
+        self,
+        layer: int,
+        q: Tensor,
+        k: Tensor,
+        visible: Tensor | None,
+        scoring: Scoring,
+        prefix: Tensor | None,
+        positions: Tensor | None,
+        recomputable: bool,
+        scored: bool,
+    ) -> tuple[Tensor | None, LayerCall | None]:
+        """Return the pairs that attend, and the call that a graph or an observer got; `scored` if its scores are used later."""
+        pairs = self._token_pairs(self.active_mode)
         if recomputable:
             self._note_mode(pairs)
-        if pairs.graph is not None or pairs.observer is not None:
-            if visible is None:
-                visible = q.new_ones(len(q), 1, q.shape[2], k.shape[2], dtype=torch.bool)
-            is_cross = layer in self.cross_layers
-            call = LayerCall(layer, q, k, visible, prefix, positions, scoring, is_cross, normalizer)
-            scores = call.scores  # cached before a graph computes them, which may run without gradients
-            mask = visible if pairs.graph is None else pairs.graph(call) & visible
-            if pairs.observer is not None:
-                pairs.observer(call, mask)
-            return scoring.weights(scores, mask, normalizer)
-        return attention_weights(q, k, visible, normalizer=normalizer, scoring=scoring)
+        if pairs.graph is None and pairs.observer is None:
+            return visible, None
+        if visible is None:
+            visible = q.new_ones(len(q), 1, q.shape[2], k.shape[2], dtype=torch.bool)
+        is_cross = layer in self.cross_layers
+        call = LayerCall(layer, q, k, visible, prefix, positions, scoring, is_cross, self.normalizer_of(layer))
+        if scored:
+            _ = call.scores  # cached before a graph computes them, which may run without gradients
+        mask = visible if pairs.graph is None else pairs.graph(call) & visible
+        if pairs.observer is not None:
+            pairs.observer(call, mask)
+        return mask, call
 
     def visited(
         self,

@@ -27,8 +27,8 @@ def attend_to_blocks(
 ) -> tuple[Tensor, Tensor | None]:
     """Return the output over some blocks under the model's mask, which is described, and, to certify, its certified rows.
 
-    Masks that are neither causal nor of padding on the right, soft caps and biases are token-level rules. PyTorch computes
-    these on every device, and certifies none of their rows. The newest tokens of a cache are decoded. A certificate needs the
+    Masks that are neither causal nor of padding on the right, soft caps and biases are token-level rules. On a GPU,
+    PyTorch computes these. None of their rows is certified. The newest tokens of a cache are decoded. A certificate needs the
     attention's thresholds, so one newest token is then not decoded, and several are not certified.
     """
     causal, lengths, rule, _ = description
@@ -55,7 +55,7 @@ def attend_to_blocks(
         causal, lengths, is_ruled = False, None, True
     rules = {"alpha": alpha, "scale": scoring.scale, "causal": causal, "lengths": lengths}
     if is_ruled:
-        mods = {"mask_mod": rule, "score_mod": scoring.score_mod, "backend": "gather"}
+        mods = {"mask_mod": rule, "score_mod": scoring.score_mod, "backend": "gather" if q.is_cuda else None}
         output = block_sparse_entmax_attention(q, k, v, blocks, **rules, **mods)
         return output, uncertified(q) if certify else None
     return _attend(q, k, v, blocks, certify, **rules)

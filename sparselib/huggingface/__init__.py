@@ -20,17 +20,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sparselib.huggingface.attention import use_attention
     from sparselib.huggingface.calibration import sparsify
+    from sparselib.huggingface.modernbert import global_entmax
     from sparselib.huggingface.saved import read_report
     from sparselib.huggingface.sparsified import Sparsified
 
 # Imported on first access, so that `use_attention` does not load the calibration, nor `read_report` transformers.
 _MODULES = {
     "Sparsified": "sparsified",
+    "global_entmax": "modernbert",
     "read_report": "saved",
     "sparsify": "calibration",
     "use_attention": "attention",
 }
-__all__ = ["Sparsified", "read_report", "sparsify", "use_attention"]
+__all__ = ["Sparsified", "global_entmax", "read_report", "sparsify", "use_attention"]
 
 
 def __getattr__(name: str) -> object:

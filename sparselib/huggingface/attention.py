@@ -9,7 +9,7 @@
 """
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -25,6 +25,7 @@ from sparselib.control.open_blocks import backward_pass
 from sparselib.huggingface.arguments import mask_and_scoring
 from sparselib.huggingface.checkpointing import keep_modes, may_be_recomputed
 from sparselib.huggingface.probe import PROBE, compare_with_eager
+from sparselib.huggingface.requested import recorded_outputs, weights_requested
 from sparselib.normalizers import Normalizer, entmax15
 
 __all__ = ["use_attention"]
@@ -41,6 +42,8 @@ class _Place:
     layers: list[int] = field(default_factory=list)
     #: Calls since the model's forward pass began, while it is traced.
     turn: int = 0
+    #: Whether the model's last forward pass recorded outputs with hooks.
+    records: bool = False
 
     def __deepcopy__(self, memo: dict) -> "_Place":
         return self
@@ -71,9 +74,13 @@ _CALLS: ContextVar[dict[int, int]] = ContextVar("calls", default={})  # noqa: B0
 
 
 def use_attention(
-    model: PreTrainedModel, normalizer: Normalizer = entmax15, inputs: Mapping[str, Tensor] | None = None
+    model: PreTrainedModel,
+    normalizer: Normalizer | Sequence[Normalizer] = entmax15,
+    inputs: Mapping[str, Tensor] | None = None,
 ) -> AttentionControl:
     """Make every attention layer of a model use a normaliser; layers are numbered in the order in which they are called.
+
+    Layers return no weights unless the model is called with ``output_attentions=True``, as under PyTorch's own attention.
 
     First the model runs on a few inputs, once with its own eager attention and once through this module with softmax. If the
     outputs differ, the model is refused. So is a model that computes attention itself, in all layers or in some.
@@ -82,8 +89,9 @@ def use_attention(
     ----------
     model : PreTrainedModel
         Changed in place.
-    normalizer : callable
-        From scores ``[..., K]`` to probabilities of the same shape.
+    normalizer : callable, or sequence of callables
+        From scores ``[..., K]`` to probabilities of the same shape. A sequence has one for each layer, such as
+        :func:`~sparselib.huggingface.global_entmax` of a ModernBERT.
     inputs : mapping of Tensors, optional
         Inputs for this first run, for models whose inputs cannot be guessed from their config. They must reach all attention
         layers that will ever be called.
@@ -97,7 +105,8 @@ def use_attention(
     Raises
     ------
     ValueError
-        If the model is refused; the message gives the reason, and the model is unchanged.
+        If the model is refused, or `normalizer` has another number of entries than the model has attention layers; the message
+        gives the reason, and the model is unchanged.
 
     Examples
     --------
@@ -113,10 +122,14 @@ def use_attention(
             f"`inputs` must be a mapping from argument names to tensors, got {type(inputs).__name__}; pass "
             '{"input_ids": ids} for ids alone'
         )
-    control = AttentionControl(normalizer)
+    control = AttentionControl(list(normalizer) if isinstance(normalizer, Sequence) else normalizer)
     with restored_on_error(model):
         softmax = _Place(AttentionControl(lambda scores: scores.softmax(-1)), [0])
         called, control.cross_layers = compare_with_eager(model, NAME, partial(_attend_at, softmax), inputs)
+        if isinstance(normalizer, Sequence) and len(normalizer) != len(called):
+            raise ValueError(
+                f"`normalizer` must have one entry for each of the {len(called)} attention layers, got {len(normalizer)}"
+            )
     places: dict[nn.Module, _Place] = {}
     for layer, module in enumerate(called):
         places.setdefault(module, _Place(control)).layers.append(layer)
@@ -248,6 +261,11 @@ def _attend_at(
         return output.transpose(1, 2).contiguous(), None
     heads = query.shape[1]
     key, value = (x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1) for x in (key, value))
+    if backward_pass() == -1:
+        place.records = recorded_outputs() is not None
+    if not (module.training and dropout) and not weights_requested(options, place.records):
+        output = control.output(layer, query, key, value, visible, scoring, recomputable=recomputable)
+        return output.transpose(1, 2).contiguous(), None
     weights = control.weights(layer, query, key, visible, scoring, recomputable=recomputable)
     output = nn.functional.dropout(weights, dropout, training=module.training).to(value.dtype) @ value
     return output.transpose(1, 2).contiguous(), weights

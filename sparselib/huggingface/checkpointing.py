@@ -9,12 +9,13 @@ from torch.utils.checkpoint import CheckpointFunction
 
 from sparselib.control import captured_modes
 from sparselib.control.open_blocks import backward_pass
+from sparselib.huggingface.requested import recorded_outputs, recording
 
 _FUNCTION = "_gradient_checkpointing_func"
 
 
 class ModeKeepingCheckpoint:
-    """A model's checkpointing function, which also keeps the modes of all attention controls for the recomputation.
+    """A model's checkpointing function, which also keeps the modes of all controls and the requested outputs.
 
     Parameters
     ----------
@@ -26,12 +27,12 @@ class ModeKeepingCheckpoint:
         self.checkpoint = checkpoint
 
     def __call__(self, function: Callable, *arguments, **options):
-        reopened = captured_modes()
+        reopened, recorded = captured_modes(), recorded_outputs()
 
         def in_same_modes(*inner_arguments, **inner_options):
             if backward_pass() == -1:
                 return function(*inner_arguments, **inner_options)
-            with reopened():
+            with reopened(), recording(recorded):
                 return function(*inner_arguments, **inner_options)
 
         return self.checkpoint(in_same_modes, *arguments, **options)

@@ -7,9 +7,9 @@ from interpreter import require_interpreter
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparselib.kernels import BlockMask, pairs
+from sparselib.kernels.block_operator import attend
 from sparselib.kernels.bounds import KeyBlocks, threshold_error
 from sparselib.kernels.certificate import certify
-from sparselib.kernels.operator import attend
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,8 +11,8 @@ from itertools import count
 import torch
 from dense import ALPHAS, KINDS, allowed_pairs, missed, oracle, random_inputs, random_mask
 
+from sparselib.kernels.block_operator import attend
 from sparselib.kernels.certificate import certify
-from sparselib.kernels.operator import attend
 
 ROWS = int(os.environ.get("ROWS", "10000"))
 SIZES = [1e-8, 1e-3, 1.0, 30.0, 1e4]

@@ -84,7 +84,7 @@ def test_copies_run_beside_each_other(copies, backend, compiler):
 
 
 def test_each_copy_has_its_own_operators(copies):
-    operators = [sys.modules[f"{package.__name__}.operator"]._operator for package in (kernels, *copies)]
+    operators = [sys.modules[f"{package.__name__}.block_operator"]._operator for package in (kernels, *copies)]
     namespaces = [operator.namespace for operator in operators]
     assert namespaces == ["sparselib_kernels", "_built_1f0c", "vendored"]
 

@@ -6,8 +6,8 @@ from dense import ALPHAS, KINDS, RULES, allowed_pairs, missed, oracle, random_in
 from interpreter import require_interpreter
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.kernels.block_operator import attend
 from sparselib.kernels.certificate import exact
-from sparselib.kernels.operator import attend
 
 
 def checked_exact(q, k, v, mask, **rules):

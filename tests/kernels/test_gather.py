@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
-from sparselib.kernels.operator import attend
+from sparselib.kernels.block_operator import attend
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
 ALPHAS = [1, 1.25, 1.5, 2]

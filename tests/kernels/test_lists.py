@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparselib.kernels import BlockMask
+from sparselib.kernels.block_operator import attend
 from sparselib.kernels.lists import BlockLists, by_rows, dense
-from sparselib.kernels.operator import attend
 
 pytest.importorskip("triton")
 

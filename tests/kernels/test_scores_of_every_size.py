@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from interpreter import require_interpreter
 
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
+from sparselib.kernels.block_operator import attend
 from sparselib.kernels.bounds import SCORE_RESOLUTION, score_error
-from sparselib.kernels.operator import attend
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
 ALPHAS = [1, 1.25, 1.5, 2]

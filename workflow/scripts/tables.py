@@ -52,6 +52,7 @@ TABLES = {
     "claims-forms": claims.forms,
     "claims-masked-lm": claims.masked_lm,
     "claims-translation": claims.translation,
+    "cpu-encoder": cpu.encoder,
     "cpu-milliseconds": cpu.milliseconds,
     "cpu-supports": cpu.supports,
     "cpu-targets": cpu.targets,

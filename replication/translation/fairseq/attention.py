@@ -95,10 +95,16 @@ class ControlledAttention(MultiheadAttention):
         positions = None
         if self.encoder_decoder_attention:
             positions = torch.arange(done, done + steps, device=k.device).repeat(beams)
-        weights = self.control.weights(self.layer, self._fold(q, beams), k, visible, prefix=prefix, positions=positions)
-        output = self._unfold(self.dropout_module(weights).type_as(v) @ v, beams)
+        q, place = self._fold(q, beams), {"prefix": prefix, "positions": positions}
+        needs_weights = need_weights or need_head_weights
+        if needs_weights or (self.training and self.dropout_module.p):
+            weights = self.control.weights(self.layer, q, k, visible, **place)
+            output = self.dropout_module(weights).type_as(v) @ v
+        else:
+            output = self.control.output(self.layer, q, k, v, visible, **place)
+        output = self._unfold(output, beams)
         output = self.out_proj(output.permute(2, 0, 1, 3).reshape(steps, sentences, self.embed_dim))
-        if not need_weights and not need_head_weights:
+        if not needs_weights:
             return output, None
         weights = self._unfold(weights, beams).transpose(0, 1)
         return output, weights if need_head_weights else weights.mean(0)

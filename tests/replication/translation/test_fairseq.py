@@ -11,6 +11,8 @@ from translators import logits, stock_and_ours
 
 from replication.translation.fairseq.normalizers import PACKAGES, SMALLEST_ALPHA, LearnedEntmax, normalizer_of
 from replication.translation.fairseq.transformer import drop_words
+from sparselib.control import attention_control
+from sparselib.kernels import support, support_library
 from sparselib.normalizers import entmax15
 
 
@@ -99,6 +101,34 @@ def test_an_encoder_without_padding_does_not_take_the_softmax_fast_path(task, ba
     with torch.no_grad(), ours.attention_controls["encoder"].observing(lambda call, mask: called.append(call.layer)):
         ours(*full)
     assert called == [0, 1]
+
+
+@pytest.mark.skipif(support_library.library() is None, reason="the support backend was not compiled")
+def test_the_compiled_kernel_computes_what_needs_no_weights(task, batch, monkeypatch):
+    calls, forward = [], support.forward
+    monkeypatch.setattr(support, "forward", lambda *x, **rules: calls.append(rules["keep"]) or forward(*x, **rules))
+    _, ours = stock_and_ours(task, attention_normalizer="entmax15")
+    output = logits(ours.train(), batch)
+    output.square().mean().backward()
+    assert calls == [True] * 5  # only the last layer of cross-attention returns weights
+    learned = [x for x in ours.parameters() if x.grad is not None]
+    gradients = [x.grad.clone() for x in learned]
+    with monkeypatch.context() as patch:
+        patch.setattr(attention_control, "has_kernel", lambda *_: False)
+        ours.zero_grad()
+        expected = logits(ours, batch)
+        expected.square().mean().backward()
+    torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-4)
+    for gradient, parameter in zip(gradients, learned, strict=True):
+        torch.testing.assert_close(gradient, parameter.grad, atol=1e-6, rtol=1e-4)
+    assert len(calls) == 5
+    for layer in ours.encoder.layers:
+        layer.self_attn.dropout_module.p = 0.5
+    logits(ours, batch)
+    assert len(calls) == 8  # the decoder's
+    _, packaged = stock_and_ours(task, attention_normalizer="entmax15", attention_implementation="entmax")
+    logits(packaged.eval(), batch)
+    assert len(calls) == 8
 
 
 def test_queries_are_seen_before_fairseq_scales_them(task, batch):

@@ -13,7 +13,7 @@ from sparselib.kernels import (
     block_sparse_entmax_decode,
     block_sparse_entmax_varlen,
 )
-from sparselib.kernels.operator import _operator
+from sparselib.kernels.block_operator import _operator
 
 #: Inductor compiles C++ for the CPU.
 COMPILER = "inductor" if shutil.which("g++") else "aot_eager"
@@ -43,7 +43,7 @@ def test_pytorchs_operator_checks(backend, mask, alpha):
     lengths = torch.tensor([17], dtype=torch.int32)
     torch.library.opcheck(
         _operator,
-        (*random_inputs(20), *lists(mask), None, None, lengths, 16, 16, alpha, 0.25, True, backend, False, True),
+        (*random_inputs(20), *lists(mask), None, None, lengths, None, 16, 16, alpha, 0.25, True, backend, False, True),
     )
 
 

@@ -8,18 +8,17 @@ from torch import Tensor
 
 from . import gather, support
 from .block_mask import BlockMask
-from .lists import BlockLists, by_rows, concatenated, dense
+from .call_lists import listed, lists_of, rules_of, sizes_of, visits_of
 from .registration import registered
 from .ruled import RuledAttention
-from .rules import MaskMod, Rules, ScoreMod, tensors_read
+from .rules import MaskMod, ScoreMod
 from .support_library import obstacle
 from .threshold import SMALLEST_EXCESS
-from .tile_sizes import DENSE_BLOCK, TileSizes, alive_shape, tile_sizes
+from .tile_sizes import alive_shape
 from .tracing import is_traced
-from .visits import Visits
 
-#: Counts and indices of a mask's blocks, then of its full blocks; None for a missing list.
-Listed = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]
+#: Entries of a mask that is written out for the support backend by default.
+MOST_WRITTEN = 1 << 28
 
 
 def attend(
@@ -32,6 +31,7 @@ def attend(
     scale: float | None = None,
     causal: bool = False,
     lengths: Tensor | None = None,
+    mask: Tensor | None = None,
     mask_mod: MaskMod | None = None,
     score_mod: ScoreMod | None = None,
     backend: str | None = None,
@@ -43,6 +43,9 @@ def attend(
     ----------
     q, k, v, block_mask, alpha, scale, causal, lengths, mask_mod, score_mod, backend
         As for :func:`sparselib.kernels.block_sparse_entmax_attention`.
+    mask : Bool Tensor ``[B or 1, H or 1, Q or 1, K or 1]``, optional
+        True where a query may attend to a key, together with all other rules. Triton has no such masks, so PyTorch computes the
+        call on a GPU.
     precise : bool
         Whether to compute thresholds of half precision inputs as accurately as for float32, which certificates require.
         Otherwise, Triton stops as soon as half precision rounds away the remaining error.
@@ -60,20 +63,27 @@ def attend(
         If a score overflows (gather only; Triton returns NaN in that row), or if `backend` is ``"triton"``, the tensors are on
         a CPU and the kernels are not interpreted.
     """
-    backend = backend or _default_backend(q, alpha)
+    is_chosen, backend = backend is not None, backend or _default_backend(q, alpha)
     lists, block = listed(block_mask)
     lengths = None if lengths is None else lengths.contiguous()
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if scale <= 0:  # The kernels set a hidden key's product to -inf; only a positive scale keeps its score at -inf.
         q, scale = (-q, -scale) if scale < 0 else (0 * q, 1.0)
     alpha = 1.0 if alpha - 1 < SMALLEST_EXCESS else float(alpha)
-    if rules := rules_of(q, block_mask, mask_mod, score_mod):
-        visits = visits_of(q, k, lists, lengths, block, causal, rules)
+    rules = rules_of(q, block_mask, mask_mod, score_mod)
+    if rules and score_mod is None and backend == "support":
+        written = rules.written_out(q, k, None if is_chosen else MOST_WRITTEN)
+        if written is not None:
+            mask, rules = written if mask is None else mask & written, None
+    if rules:
+        visits = visits_of(q, k, lists, lengths, block, causal, mask, rules)
         return RuledAttention.apply(q, k, v, visits, alpha, float(scale), *rules.read)
+    if mask is not None and backend == "triton":
+        backend = "gather"
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
     numbers = (*block, alpha, float(scale), causal, backend, precise, keep)
     run = _operator if is_traced(q) else _Attention.apply
-    output, tau, _ = run(q, k, v, *lists, lengths, *numbers)
+    output, tau, _ = run(q, k, v, *lists, lengths, mask, *numbers)
     return output, tau
 
 
@@ -86,6 +96,7 @@ def _attention(
     full_counts: Tensor | None,
     full_indices: Tensor | None,
     lengths: Tensor | None,
+    mask: Tensor | None,
     q_block: int,
     k_block: int,
     alpha: float,
@@ -102,15 +113,17 @@ def _attention(
     """
     rules = {"alpha": alpha, "scale": scale}
     if backend != "triton":
-        visits = visits_of(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
+        visits = visits_of(
+            q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal, mask
+        )
         if backend == "support":
             return support.forward(q, k, v, visits, keep=keep, **rules)
         return tuple(x.contiguous() for x in gather.forward(q, k, v, visits, **rules))
-    lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
+    lists = lists_of(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_forward, triton_tiles
 
     triton_tiles.check_device(q)
-    sizes = _sizes(q, v, lists.block)
+    sizes = sizes_of(q, v, lists.block)
     return triton_forward.forward(q, k, v, lists, lengths, sizes, causal=causal, precise=precise, **rules)
 
 
@@ -127,6 +140,7 @@ def _gradients(
     full_counts: Tensor | None,
     full_indices: Tensor | None,
     lengths: Tensor | None,
+    mask: Tensor | None,
     q_block: int,
     k_block: int,
     alpha: float,
@@ -139,19 +153,21 @@ def _gradients(
     """Return the gradients of q, k and v."""
     rules = {"alpha": alpha, "scale": scale}
     if backend != "triton":
-        visits = visits_of(q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal)
+        visits = visits_of(
+            q, k, (counts, indices, full_counts, full_indices), lengths, (q_block, k_block), causal, mask
+        )
         backward = support.backward if backend == "support" else gather.backward
         return tuple(x.contiguous() for x in backward(grad, q, k, v, tau, kept, visits, **rules))
-    lists = _lists(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
+    lists = lists_of(q, k, (counts, indices, full_counts, full_indices), (q_block, k_block), causal)
     from . import triton_backward
 
     saved = (x.contiguous() for x in (output, tau, kept))
-    sizes = _sizes(q, v, lists.block)
+    sizes = sizes_of(q, v, lists.block)
     return triton_backward.backward(grad, q, k, v, *saved, lists, lengths, sizes, causal=causal, **rules)
 
 
 def _fake_attention(
-    q, k, v, counts, indices, full_counts, full_indices, lengths, q_block, k_block, alpha, scale, causal, backend, precise, keep
+    q, k, v, counts, indices, full_counts, full_indices, lengths, mask, q_block, k_block, alpha, scale, causal, backend, *_
 ):  # fmt: skip
     """Return empty outputs of the right shapes and dtypes, for ``torch.compile`` and export."""
     output = q.new_empty((*q.shape[:3], v.shape[-1]))
@@ -160,7 +176,7 @@ def _fake_attention(
         return output, tau, torch.empty_like(tau)
     listed = [x.shape[-1] for x in (indices, full_indices) if x is not None]
     width = sum(listed) if listed else -(-k.shape[2] // k_block)
-    alive = alive_shape(q.shape, width, _sizes(q, v, (q_block, k_block)), alpha)
+    alive = alive_shape(q.shape, width, sizes_of(q, v, (q_block, k_block)), alpha)
     return output, tau, q.new_empty(alive, dtype=torch.int8)
 
 
@@ -171,9 +187,8 @@ def _fake_gradients(grad, q, k, v, *_):
 
 def _save(ctx, inputs, output) -> None:
     """Save inputs and outputs for the backward pass."""
-    q, k, v, *lists, lengths = inputs[:8]
-    ctx.rules = inputs[8:]
-    ctx.save_for_backward(q, k, v, *output, *lists, lengths)
+    ctx.rules = inputs[9:]
+    ctx.save_for_backward(*inputs[:3], *output, *inputs[3:9])
     ctx.mark_non_differentiable(*output[1:])
     ctx.set_materialize_grads(False)
 
@@ -181,9 +196,9 @@ def _save(ctx, inputs, output) -> None:
 def _differentiate(ctx, grad: Tensor | None, *_) -> tuple:
     """Return the gradients of all inputs, None for all but q, k and v."""
     if grad is None:  # No gradient reaches the output.
-        return (None,) * (8 + len(ctx.rules))
+        return (None,) * (9 + len(ctx.rules))
     gradients = _backward_operator(grad, *ctx.saved_tensors, *ctx.rules)
-    return *gradients, *[None] * (5 + len(ctx.rules))
+    return *gradients, *[None] * (6 + len(ctx.rules))
 
 
 def _default_backend(q: Tensor, alpha: float) -> str:
@@ -213,62 +228,6 @@ def _raise_second_derivatives(ctx, *_) -> None:
     raise NotImplementedError(
         "block-sparse entmax attention has no second derivatives; call autograd without create_graph=True"
     )
-
-
-def listed(block_mask: BlockMask | None) -> tuple[Listed, tuple[int, int]]:
-    """Return a mask's lists and block size; without a mask, no lists, and the block size of dense attention."""
-    if block_mask is None:
-        return (None,) * 4, (DENSE_BLOCK, DENSE_BLOCK)
-    lists = [x for pair in block_mask.lists() for x in pair]
-    return (*lists, *[None] * (4 - len(lists))), block_mask.block_size
-
-
-def rules_of(
-    q: Tensor, block_mask: BlockMask | None, mask_mod: MaskMod | None, score_mod: ScoreMod | None
-) -> Rules | None:
-    """Return the token-level rules of a call and its mask, or None if there are none."""
-    mask_mods = tuple(x for x in (mask_mod, block_mask and block_mask.mask_mod) if x is not None)
-    if not mask_mods and score_mod is None:
-        return None
-    return Rules(mask_mods, score_mod, tensors_read(score_mod, q))
-
-
-def visits_of(
-    q: Tensor,
-    k: Tensor,
-    lists: Listed,
-    lengths: Tensor | None,
-    block: tuple[int, int],
-    causal: bool,
-    rules: Rules | None = None,
-) -> Visits:
-    """Return the visits of the gather backend."""
-    pairs = _pairs(lists)
-    visited = BlockLists(*concatenated(pairs), block) if pairs else None
-    # The caller may have skipped the check of lengths.
-    lengths = None if lengths is None else lengths.long().clamp(max=k.shape[2])
-    return Visits(*q.shape[:2], k.shape[1], (q.shape[2], k.shape[2]), visited, causal, lengths, q.device, rules)
-
-
-def _lists(q: Tensor, k: Tensor, listed: Listed, block: tuple[int, int], causal: bool) -> BlockLists:
-    """Return the lists of the Triton backend."""
-    from . import triton_lists
-
-    pairs = _pairs(listed)
-    if not pairs:
-        return dense((-(-q.shape[2] // block[0]), -(-k.shape[2] // block[1])), block[0], causal, q.device)
-    lists, *full = (by_rows(*pair, block) for pair in pairs)
-    return triton_lists.both_lists(lists, full[0] if full else None, causal) if causal or full else lists
-
-
-def _pairs(listed: Listed) -> list[tuple[Tensor, Tensor]]:
-    """Return counts and indices of the lists that are not None."""
-    return [pair for pair in (listed[:2], listed[2:]) if pair[1] is not None]
-
-
-def _sizes(q: Tensor, v: Tensor, block: tuple[int, int]) -> TileSizes:
-    """Return the tile sizes for the larger of the two head dimensions."""
-    return tile_sizes(block, int(max(q.shape[-1], v.shape[-1])), q.dtype)
 
 
 _operator = registered("block_sparse_entmax", _attention, _fake_attention, _differentiate, _save)

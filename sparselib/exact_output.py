@@ -1,0 +1,68 @@
+"""Attention output without weights: the support kernel on a CPU, and PyTorch's attention for softmax without a mask."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from sparselib.kernels.block_operator import attend
+from sparselib.kernels.checks import DTYPES, MOST_DIMENSIONS, autocast
+from sparselib.kernels.support_library import obstacle
+from sparselib.kernels.tracing import is_traced, is_transformed
+from sparselib.normalizers import Entmax, Normalizer, entmax15, sparsemax
+
+
+def exact_output(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, normalizer: Normalizer, scale: float | None = None
+) -> Tensor | None:
+    """Return the output ``[B, H, Q, E]`` of dense attention from a kernel that keeps no weights, or None if there is none.
+
+    Parameters
+    ----------
+    q, k, v, mask, normalizer, scale : as for :func:`sparselib.attention`
+
+    Examples
+    --------
+    >>> from sparselib import entmax15, topk_softmax
+    >>> q = torch.ones(1, 1, 2, 4)
+    >>> exact_output(q, q, q, None, topk_softmax) is None
+    True
+    """
+    if not has_kernel(q, k, v, normalizer):
+        return None
+    q, k, v = autocast(q, k, v)
+    if mask is not None:
+        mask = mask[(None,) * (4 - mask.ndim)]
+        if mask.view(torch.uint8).all():  # On a CPU, ten times faster on bytes than on booleans.
+            mask = None
+    is_softmax, is_compiled = normalizer.alpha == 1, obstacle(q, normalizer.alpha) is None
+    if is_compiled and not (is_softmax and mask is None):
+        return attend(q, k, v, mask=mask, alpha=normalizer.alpha, scale=scale)[0]
+    # PyTorch's kernels compute hidden pairs, too, and differ in what an empty row returns.
+    if mask is not None and not mask.view(torch.uint8).any(-1).all():
+        return None
+    return scaled_dot_product_attention(q, k, v, mask, scale=scale)
+
+
+def has_kernel(q: Tensor, k: Tensor, v: Tensor, normalizer: Normalizer) -> bool:
+    """Return whether a kernel computes the output of these tensors under a normaliser, for most masks.
+
+    Parameters
+    ----------
+    q, k, v, normalizer : as for :func:`sparselib.attention`
+
+    Examples
+    --------
+    >>> from sparselib import Entmax
+    >>> q = torch.ones(1, 1, 2, 4)
+    >>> has_kernel(q, q, q, Entmax(1)), has_kernel(q, q, q, Entmax(3))
+    (True, False)
+    """
+    # Other implementations of the same functions are chosen on purpose.
+    is_ours = isinstance(normalizer, Entmax) or normalizer in (entmax15, sparsemax)
+    if not is_ours or normalizer.alpha > 2 or is_traced(q) or any(map(is_transformed, (q, k, v))):
+        return False
+    q, k, v = autocast(q, k, v)
+    fits = q.dtype == k.dtype == v.dtype and q.ndim == 4 and q.shape[:2] == k.shape[:2] == v.shape[:2]
+    if not (fits and q.dtype in DTYPES and all(1 <= x.shape[-1] <= MOST_DIMENSIONS for x in (q, v))):
+        return False
+    return normalizer.alpha == 1 or obstacle(q, normalizer.alpha) is None
