@@ -311,5 +311,5 @@ def test_blocks_without_weights_are_not_alive():
     k[..., :16, 0], k[..., 16:, 0] = 20, -20
     mask = BlockMask.from_dense(torch.ones(1, 1, 2, 2, dtype=torch.bool), 16, 32).to(DEVICE)
     lists = (mask.kv_num_blocks, mask.kv_indices)
-    alive = _operator(q, k, k, *lists, None, None, None, None, 16, 16, 1.5, 1.0, False, "triton", False)[2]
+    alive = _operator(q, k, k, *lists, None, None, None, None, 16, 16, 1.5, 1.0, False, "triton", False, True)[2]
     assert alive.tolist() == [[[[1, 0], [1, 0]]]]
