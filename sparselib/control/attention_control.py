@@ -11,7 +11,17 @@ import torch
 from torch import Tensor
 
 from sparselib.control.block_attention import attend_to_blocks
-from sparselib.control.calls import BlockGraph, Graph, LayerCall, Mode, Observer, TokenPairs, VisitedBlocks, is_same
+from sparselib.control.calls import (
+    BlockGraph,
+    Graph,
+    LayerCall,
+    Mode,
+    Observer,
+    TokenPairs,
+    VisitedBlocks,
+    checked_pairs,
+    is_same,
+)
 from sparselib.control.certified import CertifiedRows
 from sparselib.control.compiled import compiled_mode, register
 from sparselib.control.open_blocks import OPEN, Block, backward_pass
@@ -219,7 +229,7 @@ class AttentionControl:
         call = LayerCall(layer, q, k, visible, prefix, positions, scoring, is_cross, self.normalizer_of(layer))
         if scored:
             _ = call.scores  # cached before a graph computes them, which may run without gradients
-        mask = visible if pairs.graph is None else pairs.graph(call) & visible
+        mask = visible if pairs.graph is None else checked_pairs(pairs.graph(call), call) & visible
         if pairs.observer is not None:
             pairs.observer(call, mask)
         return mask, call

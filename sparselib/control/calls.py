@@ -86,7 +86,20 @@ class LayerCall:
             return self.scoring.edges(self.scores, self.visible, self.normalizer)
 
 
-#: Returns the pairs that attend, as a Bool Tensor that broadcasts to ``[B, H, Q, K]``. A graph with a true attribute
+def checked_pairs(pairs: object, call: LayerCall) -> Tensor:
+    """Return a graph's pairs, or raise ``ValueError``, which names the layer, unless they broadcast to ``Bool[B, H, Q, K]``.
+
+    Three dimensions could be sentences or heads, so they are refused.
+    """
+    shape = (*call.q.shape[:3], call.k.shape[2])
+    if isinstance(pairs, Tensor) and pairs.dtype == torch.bool and pairs.dim() in (2, 4):
+        if all(size in (1, whole) for size, whole in zip(reversed(pairs.shape), reversed(shape), strict=False)):
+            return pairs
+    what = f"{pairs.dtype} {list(pairs.shape)}" if isinstance(pairs, Tensor) else type(pairs).__name__
+    raise ValueError(f"the graph of layer {call.layer} must be a bool tensor [B, H, Q, K] = {list(shape)}, got {what}")
+
+
+#: Returns the pairs that attend, as a Bool Tensor ``[B, H, Q, K]``; sizes of 1 are for all. A graph with a true attribute
 #: ``needs_prefix`` gets the queries of the whole prefix in incremental decoding.
 Graph = Callable[[LayerCall], Tensor]
 #: Called with the inputs of an attention call and its mask; the return value is ignored.

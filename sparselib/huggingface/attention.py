@@ -8,9 +8,7 @@
     with control.visiting(blocks): model(ids)         # block-sparse kernel over blocks(layer, q, k, lengths)
 """
 
-import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,14 +21,14 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from sparselib.control import AttentionControl, VisitedBlocks
 from sparselib.control.open_blocks import backward_pass
 from sparselib.huggingface.arguments import mask_and_scoring
+from sparselib.huggingface.checked_model import Guard, check_model, restored_on_error
 from sparselib.huggingface.checkpointing import keep_modes, may_be_recomputed
+from sparselib.huggingface.own_normalizer import NAME, keep_normalizer, mark, normalizer_of_module, own_normalizer
 from sparselib.huggingface.probe import PROBE, compare_with_eager
 from sparselib.huggingface.requested import recorded_outputs, weights_requested
-from sparselib.normalizers import Normalizer, entmax15
+from sparselib.normalizers import Normalizer
 
 __all__ = ["use_attention"]
-
-NAME = "sparselib"
 
 
 @dataclass
@@ -38,7 +36,7 @@ class _Place:
     """A module's control and layer numbers. Copies of the module share it, so one control acts on all of them."""
 
     control: AttentionControl
-    #: More than one if layers share the module's weights.
+    #: More than one if layers share the module's weights, none if the first run did not reach the module.
     layers: list[int] = field(default_factory=list)
     #: Calls since the model's forward pass began, while it is traced.
     turn: int = 0
@@ -75,10 +73,13 @@ _CALLS: ContextVar[dict[int, int]] = ContextVar("calls", default={})  # noqa: B0
 
 def use_attention(
     model: PreTrainedModel,
-    normalizer: Normalizer | Sequence[Normalizer] = entmax15,
+    normalizer: Normalizer | Sequence[Normalizer] | None = None,
     inputs: Mapping[str, Tensor] | None = None,
 ) -> AttentionControl:
     """Make every attention layer of a model use a normaliser; layers are numbered in the order in which they are called.
+
+    An alpha-entmax becomes part of the model's configuration, so that ``save_pretrained`` keeps it and ``from_pretrained`` of a
+    process that has imported this package loads the model with it; without this package, loading fails.
 
     Layers return no weights unless the model is called with ``output_attentions=True``, as under PyTorch's own attention.
 
@@ -91,7 +92,8 @@ def use_attention(
         Changed in place.
     normalizer : callable, or sequence of callables
         From scores ``[..., K]`` to probabilities of the same shape. A sequence has one for each layer, such as
-        :func:`~sparselib.huggingface.global_entmax` of a ModernBERT.
+        :func:`~sparselib.huggingface.global_entmax` of a ModernBERT. By default the model's own, if it was saved with one, else
+        1.5-entmax.
     inputs : mapping of Tensors, optional
         Inputs for this first run, for models whose inputs cannot be guessed from their config. They must reach all attention
         layers that will ever be called.
@@ -122,6 +124,7 @@ def use_attention(
             f"`inputs` must be a mapping from argument names to tensors, got {type(inputs).__name__}; pass "
             '{"input_ids": ids} for ids alone'
         )
+    normalizer = own_normalizer(model.config) if normalizer is None else normalizer
     control = AttentionControl(list(normalizer) if isinstance(normalizer, Sequence) else normalizer)
     with restored_on_error(model):
         softmax = _Place(AttentionControl(lambda scores: scores.softmax(-1)), [0])
@@ -133,32 +136,18 @@ def use_attention(
     places: dict[nn.Module, _Place] = {}
     for layer, module in enumerate(called):
         places.setdefault(module, _Place(control)).layers.append(layer)
-    for module, place in places.items():
-        module.sparselib_place = place
+    unreached = _Place(control)
+    for module in model.modules():
+        module.sparselib_place = places.get(module, unreached)
     if any(len(place.layers) > 1 for place in places.values()):
         for part in {model, model.base_model}:
             if _restart_turns not in part._forward_pre_hooks.values():
                 part.register_forward_pre_hook(_restart_turns)
     keep_modes(model)
+    keep_normalizer(model.config, control.normalizer, len(called))
     control.layers = len(called)
-    control.around = _Guard(control, model, called[0])
+    control.around = Guard(control, model, called[0])
     return control
-
-
-def check_model(model: nn.Module) -> None:
-    """Raise ``ValueError`` for anything but a Hugging Face model, naming the way to the model inside a wrapper."""
-    if isinstance(model, PreTrainedModel) and not hasattr(model, "_orig_mod"):
-        return
-    remedies = {
-        "_orig_mod": "pass the model before torch.compile, `model._orig_mod`",
-        "get_base_model": "pass the model inside, `model.get_base_model()`",
-        "module": "pass the model inside, `model.module`",
-    }
-    remedy = next(
-        (text for name, text in remedies.items() if hasattr(model, name)),
-        "other modules can call `sparselib.attention`",
-    )
-    raise ValueError(f"`model` must be a PreTrainedModel of transformers, got {type(model).__name__}; {remedy}")
 
 
 def _restart_turns(model: nn.Module, arguments: tuple) -> None:
@@ -172,60 +161,22 @@ def _restart_turns(model: nn.Module, arguments: tuple) -> None:
     _CALLS.set({place: calls for place, calls in _CALLS.get().items() if place not in places})
 
 
-class _Guard:
-    """Checks with every mode that a control still acts on its model.
-
-    It holds weak references, so that a control does not keep its model in memory, and is pickled with the model.
-
-    Parameters
-    ----------
-    control : AttentionControl
-    model : PreTrainedModel
-    first : nn.Module, the first attention module that the model calls
-    """
-
-    def __init__(self, control: AttentionControl, model: PreTrainedModel, first: nn.Module):
-        self.__setstate__((control, model, first))
-
-    def __getstate__(self) -> tuple:
-        return tuple(reference() for reference in self._references)
-
-    def __setstate__(self, parts: tuple) -> None:
-        self._references = [weakref.ref(part) if part is not None else _nothing for part in parts]
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        """Raise ``ValueError`` if the control does not act on its model any more."""
-        control, model, first = (reference() for reference in self._references)
-        if model is None or first is None:
-            raise ValueError(
-                "`control` must act on an existing model, but its model was deleted; call use_attention again"
-            )
-        if first.sparselib_place.control is not control:
-            raise ValueError(
-                "`control` must be the model's latest, but use_attention gave the model another one; use that control"
-            )
-        if (implementation := model.config._attn_implementation) != NAME:
-            raise ValueError(
-                f"`control` needs the attention implementation {NAME!r}, but the model's was set to {implementation!r}; "
-                "call use_attention again"
-            )
-        yield
-
-
-def _nothing() -> None:
-    """Stand for a weak reference to a deleted object."""
-
-
 def _attend(module: nn.Module, *arguments, **options: object) -> tuple[Tensor, Tensor | None]:
     """Compute attention for transformers, with the arguments of :func:`_attend_at` after `place`."""
     probe = None if torch.compiler.is_compiling() else PROBE.get()
-    attend = probe or partial(_attend_at, getattr(module, "sparselib_place", None))
+    attend = probe or partial(_attend_at, getattr(module, "sparselib_place", None) or _loaded(module))
     return attend(module, *arguments, **options)
 
 
+def _loaded(module: nn.Module) -> _Place:
+    """Return the place of a module of a model that was loaded with this attention, which nothing controls yet."""
+    mark(module.config)
+    module.sparselib_place = _Place(AttentionControl(normalizer_of_module(module)), [0])
+    return module.sparselib_place
+
+
 def _attend_at(
-    place: _Place | None,
+    place: _Place,
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -237,7 +188,7 @@ def _attend_at(
 ) -> tuple[Tensor, Tensor | None]:
     """Compute attention under the control of a place: from ``[B, H, Q, D]`` to the output ``[B, Q, H, D]`` and the weights."""
     visible, scoring = mask_and_scoring(module, query, key, attention_mask, scaling, options)
-    if place is None:
+    if not place.layers:
         raise ValueError(
             f"`inputs` of use_attention must reach every attention layer, but did not reach {type(module).__name__}; pass "
             "inputs that do"
@@ -269,24 +220,6 @@ def _attend_at(
     weights = control.weights(layer, query, key, visible, scoring, recomputable=recomputable)
     output = nn.functional.dropout(weights, dropout, training=module.training).to(value.dtype) @ value
     return output.transpose(1, 2).contiguous(), weights
-
-
-@contextmanager
-def restored_on_error(model: PreTrainedModel) -> Iterator[None]:
-    """Restore the attention and control of every part of the model if the block raises."""
-    configs = {id(part.config): part.config for part in model.modules() if isinstance(part, PreTrainedModel)}
-    before = [(config, config._attn_implementation) for config in configs.values()]
-    places = [(module, getattr(module, "sparselib_place", None)) for module in model.modules()]
-    try:
-        yield
-    except BaseException:
-        for config, implementation in before:
-            config._attn_implementation = implementation
-        for module, place in places:
-            module.__dict__.pop("sparselib_place", None)
-            if place is not None:
-                module.sparselib_place = place
-        raise
 
 
 def _boolean_mask(*args, **kwargs) -> Tensor | None:

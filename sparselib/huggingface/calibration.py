@@ -10,7 +10,8 @@ from transformers import PreTrainedModel
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.checks import integer_at_least, one_of
 from sparselib.control import AttentionControl
-from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
+from sparselib.huggingface.attention import use_attention
+from sparselib.huggingface.checked_model import check_model, restored_on_error
 from sparselib.huggingface.drift import drift_of
 from sparselib.huggingface.gold import GoldRule, gold_rule
 from sparselib.huggingface.guarantee import last_certified
@@ -18,10 +19,10 @@ from sparselib.huggingface.halves import Half, check_enough, split
 from sparselib.huggingface.heads import BLOCKS, PAIRS, Setting, block_settings, settings
 from sparselib.huggingface.layers import Inputs, Layer, Measured, NeededEdges, observed_layers
 from sparselib.huggingface.learning import Sample, learn_projections
+from sparselib.huggingface.own_normalizer import normalizers, with_alpha
 from sparselib.huggingface.probe import preserving_state
 from sparselib.huggingface.report import HeadReport, Report
 from sparselib.huggingface.sparsified import Sparsified
-from sparselib.normalizers import Entmax
 
 #: Heads whose sparsity would be lower stay dense.
 LEAST_SPARSITY = 0.1
@@ -39,7 +40,7 @@ def sparsify(
     block: int = 64,
     dimension: int = 4,
     window: int = 3,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     seed: int = 0,
     simultaneous: bool = False,
 ) -> Sparsified:
@@ -80,7 +81,7 @@ def sparsify(
     window : int
         Total width of the window that is added to every prediction of pairs.
     alpha : float
-        Alpha of the model's normaliser. The default, 1, is the softmax of most models.
+        Alpha of the model's normaliser. By default it is the model's own: that of :func:`use_attention`, or else 1, softmax.
     simultaneous : bool
         Whether all heads' bounds hold together with probability `confidence`, instead of each bound by itself. Each of H heads
         is then tested at a confidence of ``1 - (1 - confidence) / H`` (Bonferroni), which needs more sequences.
@@ -95,8 +96,9 @@ def sparsify(
     Raises
     ------
     ValueError
-        If the model is refused or has no self-attention to sparsify, there are fewer sequences or groups than the confidence
-        needs, a number is outside (0, 1), or the gold rule or a family is unknown. The model is unchanged.
+        If the model is refused or has no self-attention to sparsify, `alpha` is not that of the model's own attention, there
+        are fewer sequences or groups than the confidence needs, a number is outside (0, 1), or the gold rule or a family is
+        unknown. The model is unchanged.
 
     Examples
     --------
@@ -127,13 +129,14 @@ def sparsify(
         integer_at_least(name, number, least)
     # NumPy's numbers could not be saved as JSON.
     block, dimension, window, seed = map(int, (block, dimension, window, seed))
-    recall, confidence, alpha = map(float, (recall, confidence, alpha))
+    recall, confidence = float(recall), float(confidence)
+    alphas = with_alpha(model, alpha)
     if isinstance(batches, str | Mapping):
         raise ValueError(f"`batches` must be an iterable of batches, got {type(batches).__name__}; pass a list of them")
     batches = list(batches)
     first, second = split(batches, groups, seed, 1 - recall, confidence)
     with restored_on_error(model), preserving_state(model):
-        control = use_attention(model, Entmax(alpha), batches[0])
+        control = use_attention(model, normalizers(alphas), batches[0])
         layers = [Layer() for _ in range(control.layers)]
         run = _Run(model, control, layers, rule)
         chunks = Chunks(block, "mean") if BLOCKS in predictors else TOKENS
@@ -154,7 +157,7 @@ def sparsify(
         measured = run.measured(second.batches, "calibration", chosen)
         heads = _calibrate(measured, chosen, layers, second, recall, level)
         sparse = Sparsified(
-            model, control, layers, Report(heads, gold, recall, confidence, simultaneous=bool(simultaneous)), alpha
+            model, control, layers, Report(heads, gold, recall, confidence, simultaneous=bool(simultaneous)), alphas
         )
         sparse.report.drift = drift_of(model, sparse, second.batches)
     return sparse

@@ -69,9 +69,13 @@ def read(path: Path) -> tuple[dict, dict[str, Tensor]]:
 def layers_of(path: Path, description: Mapping, tensors: Mapping[str, Tensor]) -> list[Layer]:
     """Return the layers of a description; raise ``ValueError``, naming layer and head, if a value is impossible."""
     alpha = description["alpha"]
-    if not (isinstance(alpha, int | float) and math.isfinite(alpha) and alpha >= 1):
-        raise ValueError(f"{path}: `alpha` must be a number of at least 1, got {alpha!r}")
+    if not ((isinstance(alpha, list) and alpha and all(map(_is_alpha, alpha))) or _is_alpha(alpha)):
+        raise ValueError(f"{path}: `alpha` must be a number of at least 1, or one per layer, got {alpha!r:.80}")
     return [_layer(path, number, entry, tensors) for number, entry in enumerate(description["layers"])]
+
+
+def _is_alpha(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value >= 1
 
 
 def _layer(path: Path, number: int, entry: Mapping, tensors: Mapping[str, Tensor]) -> Layer:

@@ -11,22 +11,26 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from sparselib.control import AttentionControl, CertifiedRows, LayerCall
+from sparselib.control import AttentionControl, CertifiedRows, LayerCall, TokenPairs
 from sparselib.graphs import PredictedGraph
-from sparselib.huggingface.attention import check_model, restored_on_error, use_attention
+from sparselib.huggingface.attention import use_attention
 from sparselib.huggingface.blocks import visited_blocks
+from sparselib.huggingface.checked_model import check_model, restored_on_error
 from sparselib.huggingface.heads import per_head
 from sparselib.huggingface.layers import Inputs, Layer
+from sparselib.huggingface.own_normalizer import normalizers, with_alpha
 from sparselib.huggingface.probe import first_working_inputs, preserving_state
 from sparselib.huggingface.report import Report
 from sparselib.huggingface.saved import FILE, hash_of, layers_of, read, report_of, write
 from sparselib.masks.visible import causal_and_lengths
-from sparselib.normalizers import Entmax
 
-#: Settings of a model that say where it comes from, how it is run or what else it returns, but do not change its output.
+#: Settings of a model that say where it comes from, how it is run or what else it returns, but do not change its output; and
+#: its normaliser, which is saved by itself.
 NO_EFFECT = {
     "_name_or_path",
     "architectures",
+    "attn_implementation",
+    "entmax_alpha",
     "dtype",
     "output_attentions",
     "output_hidden_states",
@@ -51,8 +55,8 @@ class Sparsified(AbstractContextManager):
     layers : list of Layer
         Each layer's fitted tensors and the settings of its heads.
     report : Report
-    alpha : float
-        The alpha of the model's normaliser.
+    alphas : list of float
+        The alpha of each layer's normaliser, or a single one for all.
 
     Examples
     --------
@@ -71,10 +75,15 @@ class Sparsified(AbstractContextManager):
     """
 
     def __init__(
-        self, model: PreTrainedModel, control: AttentionControl, layers: list[Layer], report: Report, alpha: float
+        self,
+        model: PreTrainedModel,
+        control: AttentionControl,
+        layers: list[Layer],
+        report: Report,
+        alphas: list[float],
     ):
         self.report, self.control = report, control
-        self._model, self._layers, self._alpha = model, layers, alpha
+        self._model, self._layers, self._alphas = model, layers, alphas
         self._graphs = [_graph(number, layers, model.device) for number in range(len(layers))]
 
     def __enter__(self) -> Self:
@@ -82,6 +91,18 @@ class Sparsified(AbstractContextManager):
         stack.enter_context(self.control.restricted_to(self.graph))
         _ENTERED.set((*_ENTERED.get(), (self, stack)))
         return self
+
+    def install(self) -> None:
+        """Attend only to predicted pairs in all threads of this process, as a server needs, until :meth:`uninstall`.
+
+        A ``with`` block, on the other hand, concerns its own thread or task.
+        """
+        with self.control.around():
+            self.control.mode = TokenPairs(graph=self.graph)
+
+    def uninstall(self) -> None:
+        """End :meth:`install`: outside ``with`` blocks, the model is unrestricted again."""
+        self.control.mode = TokenPairs()
 
     def __exit__(self, *error: object) -> None:
         entry = next(entry for entry in reversed(_ENTERED.get()) if entry[0] is self)
@@ -133,7 +154,7 @@ class Sparsified(AbstractContextManager):
         description = {
             "weights": hash_of_weights(self._model),
             "configuration": configuration_of(self._model),
-            "alpha": self._alpha,
+            "alpha": self._alphas if len(set(self._alphas)) > 1 else self._alphas[0],
             "layers": [
                 {
                     "causal": layer.causal,
@@ -172,14 +193,15 @@ class Sparsified(AbstractContextManager):
             )
         _check_configuration(path, description["configuration"], configuration_of(model))
         layers = layers_of(path, description, tensors)
+        alphas = with_alpha(model, description["alpha"])
         with restored_on_error(model):
-            control = use_attention(model, Entmax(description["alpha"]), inputs)
+            control = use_attention(model, normalizers(alphas), inputs)
             if control.layers != len(layers):
                 raise ValueError(
                     f"`inputs` must reach the {len(layers)} layers of {path}, but reach {control.layers} layers"
                 )
             _check_direction(path, model, control, layers, inputs)
-        return cls(model, control, layers, report_of(path, description), description["alpha"])
+        return cls(model, control, layers, report_of(path, description), alphas)
 
 
 def _check_direction(

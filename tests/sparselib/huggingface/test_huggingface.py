@@ -15,7 +15,7 @@ from sparselib.dense_attention import attention_weights, gold_graph
 from sparselib.huggingface import use_attention
 from sparselib.kernels import BlockMask
 from sparselib.masks.visible import described
-from sparselib.normalizers import Entmax, entmax15
+from sparselib.normalizers import Entmax, alpha_of, entmax15
 
 
 @pytest.fixture(params=MODELS)
@@ -148,11 +148,27 @@ def test_decoding_word_by_word_with_a_cache_is_decoding_at_once(name):
     torch.testing.assert_close(torch.cat(steps, dim=1), whole, atol=1e-5, rtol=1e-5)
 
 
-def test_a_saved_model_comes_back_with_its_default_attention(case, tmp_path):
+@pytest.mark.parametrize("alpha", [1.25, 1.5])
+def test_a_saved_model_comes_back_with_its_attention(case, tmp_path, alpha):
+    """It came back with softmax. It is saved a second time after a run, and controlled after both."""
+    use_attention(case.model, Entmax(alpha))
+    own = case()
+    case.model.save_pretrained(tmp_path / "first")
+    first = Case(type(case.model).from_pretrained(tmp_path / "first").eval(), case.inputs)
+    torch.testing.assert_close(first(), own, atol=1e-5, rtol=1e-5)
+    first.model.save_pretrained(tmp_path / "second")
+    second = Case(type(case.model).from_pretrained(tmp_path / "second").eval(), case.inputs)
+    control = use_attention(second.model)
+    assert alpha_of(control.normalizer) == alpha
+    torch.testing.assert_close(second(), own, atol=1e-5, rtol=1e-5)
+
+
+def test_a_model_with_softmax_through_this_attention_is_saved_as_any_other(case, tmp_path):
     own = case()
     use_attention(case.model)
+    use_attention(case.model, Entmax(1))
     case.model.save_pretrained(tmp_path)
-    assert "sparselib" not in (tmp_path / "config.json").read_text()
+    assert "entmax" not in (tmp_path / "config.json").read_text()
     again = Case(type(case.model).from_pretrained(tmp_path).eval(), case.inputs)
     torch.testing.assert_close(again(), own, atol=1e-4, rtol=1e-4)
 

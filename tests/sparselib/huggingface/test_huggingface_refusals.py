@@ -1,5 +1,7 @@
 """What a Hugging Face model asks of its attention is computed or refused, and a refused model is as it was."""
 
+import copy
+
 import pytest
 import torch
 from models import LENGTH, MARIAN, diagonal, make
@@ -67,14 +69,16 @@ def test_a_part_that_was_not_seen_is_refused_when_it_is_called():
     case = make("marian")
     encoder_alone = {"input_ids": case.inputs["input_ids"]}
     encoder = case.model.get_encoder()
+    encoder.unused = copy.deepcopy(encoder.layers[0].self_attn)
+    encoder.unused.config = encoder.config
     use_attention(encoder, inputs=encoder_alone)
-    assert encoder(**encoder_alone).last_hidden_state.shape[:2] == encoder_alone["input_ids"].shape
-    case.model.set_attn_implementation(huggingface.NAME)
+    hidden = encoder(**encoder_alone).last_hidden_state
+    assert hidden.shape[:2] == encoder_alone["input_ids"].shape
     with pytest.raises(
         ValueError,
         match=r"`inputs` of use_attention must .* but did not reach MarianAttention",
     ):
-        case.model(**case.inputs)
+        encoder.unused(hidden, attention_mask=None)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])

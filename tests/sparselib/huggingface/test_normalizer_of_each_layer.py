@@ -67,7 +67,7 @@ def test_another_number_of_normalizers_is_refused(kind):
     model = tiny_model()
     with pytest.raises(ValueError, match="`normalizer` must have one entry for each of the 4 attention layers, got 3"):
         use_attention(model, kind([entmax15] * 3))
-    assert model.config._attn_implementation != "sparselib"
+    assert model.config._attn_implementation != "entmax"
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0])

@@ -267,7 +267,7 @@ def test_a_model_whose_masks_say_more_than_lengths_is_refused_with_the_reason_an
     batches = [{name: x.flip(1) for name, x in inputs.items()} for inputs in text(12)]
     with pytest.raises(ValueError, match="GPT2Model has no attention to sparsify: its mask hides more than padding on"):
         sparsify(model, batches, recall=0.9)
-    assert model.config._attn_implementation != "sparselib"
+    assert model.config._attn_implementation != "entmax"
     assert not any(hasattr(module, "sparselib_place") for module in model.modules())
 
 
