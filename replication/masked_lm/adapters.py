@@ -15,6 +15,8 @@ from replication.files.paths import located
 from replication.files.storage import FormatError, read_header, read_tensors, write_tensors
 from replication.masked_lm.model import ALPHA, HEADS, load_pretrained
 from replication.training import save_trained
+from sparselib.huggingface.own_normalizer import keep_normalizer
+from sparselib.normalizers import Entmax
 
 KIND = "adapters"
 #: Linear maps of BERT's and RoBERTa's layers; those of the vocabulary head have the same names.
@@ -88,7 +90,9 @@ def merge_adapters(adapters: Path, folder: Path, base: str | None = None) -> Non
     load_weights(model, adapters, weights, strict=False)
     adapted.merge_and_unload()
     # Shipped adapters from before this key have 1.5-entmax.
-    setattr(model.config, ALPHA, header.get("alpha", 1.5))
+    alpha = header.get("alpha", 1.5)
+    setattr(model.config, ALPHA, alpha)
+    keep_normalizer(model.config, Entmax(alpha), model.config.num_hidden_layers)
     save_trained(model, folder)
 
 
