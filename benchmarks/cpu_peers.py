@@ -30,6 +30,8 @@ from sparselib.kernels.block_operator import attend
 
 HEADS, DIMENSION, BLOCK, DENSITY = 8, 64, 128, 0.125
 LENGTHS, DENSE_LENGTHS = (2048, 4096, 8192), (512, 1024, 4096)
+#: Keys in decoding, and calls that are timed together.
+DECODED, CALLS = 8192, 20
 #: Factors of the scores for supports from under 1 to 100 % of this number of keys.
 SUPPORT_LENGTH, SCALES = 1024, (0.5, 0.19, 0.125, 0.063, 0.039, 0.03, 0.0235, 0.015, 0.01, 0.001)
 #: Tokens of a batch in dense attention.
@@ -59,6 +61,7 @@ def main() -> None:
         for n in DENSE_LENGTHS:
             functions, share = over_all_pairs(n)
             rows += timed("dense", n, functions, arguments.rounds, support=share)
+        rows += timed("decoding", DECODED, one_query(DECODED), arguments.rounds)
         for scale in SCALES:
             functions, share = over_all_pairs(SUPPORT_LENGTH, scale)
             rows += timed("supports", SUPPORT_LENGTH, functions, arguments.rounds, support=share)
@@ -130,6 +133,20 @@ def over_all_pairs(n: int, scale: float | None = None) -> tuple[Contenders, floa
     share = (attention(*some, scale=scale)[1] > 0).double().mean().item()
     peer = both_passes(partial(scaled_dot_product_attention, scale=scale), inputs)
     return {"entmax": both_passes(entmax, inputs), "SDPA": peer}, share
+
+
+def one_query(n: int) -> Contenders:
+    """Return calls of attention of one query, as in decoding."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, HEADS, size, DIMENSION, generator=generator) for size in (1, n, n))
+    functions = {"entmax": attend, "SDPA": scaled_dot_product_attention}
+    return {name: partial(repeat, partial(function, q, k, v)) for name, function in functions.items()}
+
+
+def repeat(function: Callable[[], object]) -> None:
+    """Call a function that alone is too short to be timed."""
+    for _ in range(CALLS):
+        function()
 
 
 def both_passes(function: Callable[..., Tensor], inputs: list[Tensor]) -> Callable[[], object]:

@@ -3,6 +3,9 @@
 This module does not check arguments. It imports Triton only when the Triton backend runs.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -12,11 +15,13 @@ from .call_lists import listed, lists_of, rules_of, sizes_of, visits_of
 from .registration import registered
 from .ruled import RuledAttention
 from .rules import MaskMod, ScoreMod
-from .support_library import obstacle
+from .support_library import default_backend
 from .threshold import SMALLEST_EXCESS
 from .tile_sizes import alive_shape
 from .tracing import is_traced
 
+#: From q, k, v and scale to an output.
+Twice = Callable[[Tensor, Tensor, Tensor, float], Tensor]
 #: Entries of a mask that is written out for the support backend by default.
 MOST_WRITTEN = 1 << 28
 
@@ -36,6 +41,7 @@ def attend(
     score_mod: ScoreMod | None = None,
     backend: str | None = None,
     precise: bool = False,
+    twice: Twice | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Compute :func:`sparselib.kernels.block_sparse_entmax_attention` without argument checks.
 
@@ -49,6 +55,9 @@ def attend(
     precise : bool
         Whether to compute thresholds of half precision inputs as accurately as for float32, which certificates require.
         Otherwise, Triton stops as soon as half precision rounds away the remaining error.
+    twice : callable, optional
+        From q, k, v and scale to the same output, twice differentiable, which gives the gradients if they are differentiated
+        again. Without it, second derivatives raise an error.
 
     Returns
     -------
@@ -63,7 +72,7 @@ def attend(
         If a score overflows (gather only; Triton returns NaN in that row), or if `backend` is ``"triton"``, the tensors are on
         a CPU and the kernels are not interpreted.
     """
-    is_chosen, backend = backend is not None, backend or _default_backend(q, alpha)
+    is_chosen, backend = backend is not None, backend or default_backend(q, alpha)
     lists, block = listed(block_mask)
     lengths = None if lengths is None else lengths.contiguous()
     scale = q.shape[-1] ** -0.5 if scale is None else scale
@@ -82,7 +91,7 @@ def attend(
         backend = "gather"
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
     numbers = (*block, alpha, float(scale), causal, backend, precise, keep)
-    run = _operator if is_traced(q) else _Attention.apply
+    run = _operator if is_traced(q) else partial(_Attention.apply, twice)
     output, tau, _ = run(q, k, v, *lists, lengths, mask, *numbers)
     return output, tau
 
@@ -201,13 +210,6 @@ def _differentiate(ctx, grad: Tensor | None, *_) -> tuple:
     return *gradients, *[None] * (6 + len(ctx.rules))
 
 
-def _default_backend(q: Tensor, alpha: float) -> str:
-    """Return the device's fastest backend that supports a call; compilers trace the operations of gather."""
-    if q.is_cuda:
-        return "triton"
-    return "gather" if is_traced(q) or obstacle(q, alpha) else "support"
-
-
 class _Attention(torch.autograd.Function):
     """The operator and its gradients for eager calls.
 
@@ -215,12 +217,22 @@ class _Attention(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, *inputs) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx, twice: Twice | None, *inputs) -> tuple[Tensor, Tensor, Tensor]:
         output = _operator(*inputs)
         _save(ctx, inputs, output)
+        ctx.twice = twice
         return output
 
-    backward = staticmethod(_differentiate)
+    @staticmethod
+    def backward(ctx, grad: Tensor | None, *others) -> tuple:
+        # Gradients are recorded only to be differentiated again.
+        if ctx.twice is None or grad is None or not torch.is_grad_enabled():
+            return None, *_differentiate(ctx, grad, *others)
+        inputs, scale = ctx.saved_tensors[:3], ctx.rules[3]
+        own = [x for x, needed in zip(inputs, ctx.needs_input_grad[1:4], strict=True) if needed]
+        gradients = iter(torch.autograd.grad(ctx.twice(*inputs, scale), own, grad, create_graph=True))
+        found = [next(gradients) if needed else None for needed in ctx.needs_input_grad[1:4]]
+        return None, *found, *[None] * (6 + len(ctx.rules))
 
 
 def _raise_second_derivatives(ctx, *_) -> None:

@@ -24,8 +24,10 @@ int64_t support_tiles(const Problem* problem) { return problem->batch * problem-
 // Return a Status; output, tau and rest are set if it is DONE.
 int support_forward(const Problem* problem) {
     const Problem& p = *problem;
-    Panels keys(p.batch * p.kv_heads, p.keys, p.width);
-    const int64_t tiles = Tile::per_head(p), panels = p.batch * p.kv_heads * keys.panels;
+    // Values without weight are read only to find infinite and NaN entries, and not at all for a few queries.
+    const bool few = p.queries <= FEW_QUERIES;
+    Panels keys(few ? 0 : p.batch * p.kv_heads, p.keys, p.width);
+    const int64_t tiles = Tile::per_head(p), panels = few ? 0 : p.batch * p.kv_heads * keys.panels;
     std::atomic<bool> finite{true};
 #pragma omp parallel num_threads(int(p.threads))
     {

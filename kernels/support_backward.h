@@ -54,7 +54,7 @@ void backward_of_scores(const Tile& tile, Scratch& scratch, Panels& keys, Panels
     scratch.segments.clear();
     tile.each_range([&](int64_t j, int64_t end) {
         const Segment s = tile.segment(j, end, columns);
-        tile.multiply(scratch.queries.data(), p.width, keys, s, scratch.scores, scratch.row);
+        tile.score(scratch, keys, s);
         tile.multiply(tile.grad(), p.grad_strides.row, values, s, scratch.products, scratch.row);
         tile.hide(s, scratch.scores, scratch.row);
         scratch.segments.push_back(s), columns += s.columns;

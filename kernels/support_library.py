@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .threshold import NEAR_SOFTMAX, SMALLEST_EXCESS
+from .tracing import is_traced
 
 #: Builds, best first, for each capability that PyTorch detects or reads from ATEN_CPU_CAPABILITY.
 BUILDS = {"AVX512": ("avx512", "avx2", "portable"), "AVX2": ("avx2", "portable")}
@@ -88,3 +89,23 @@ def obstacle(q: Tensor, alpha: float) -> str | None:
             "compiler, and then this package again"
         )
     return None
+
+
+def default_backend(q: Tensor, alpha: float) -> str:
+    """Return the device's fastest backend that supports a call; compilers trace the operations of gather.
+
+    Parameters
+    ----------
+    q : Tensor
+        Queries.
+    alpha : float
+        From 1 to 2.
+
+    Returns
+    -------
+    str
+        ``"triton"``, ``"support"`` or ``"gather"``.
+    """
+    if q.is_cuda:
+        return "triton"
+    return "gather" if is_traced(q) or obstacle(q, alpha) else "support"

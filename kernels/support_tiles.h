@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "support_panels.h"
 #include "support_problem.h"
 #include "support_rows.h"
 
@@ -17,6 +18,8 @@ constexpr int64_t ROWS = 32;
 // Keys after which a tile's support is estimated, and the share of them above which it keeps all scores.
 constexpr int64_t ESTIMATED_FROM = 256;
 constexpr double DENSE_SHARE = 0.7;
+// Queries up to which it takes less time to read the keys as they are than to transpose them.
+constexpr int64_t FEW_QUERIES = 4;
 // Mean number of keys per row that a tile keeps for the backward pass.
 constexpr int64_t MOST_KEPT = 256;
 
@@ -25,32 +28,6 @@ struct Segment {
     // Columns of padding before the first key.
     int64_t lead() const { return first - panel * PANEL; }
 };
-
-// Panels of transposed rows: panel i has PANEL rows of `x`, as [width, PANEL].
-struct Panels {
-    std::vector<float> numbers;
-    int64_t rows, width, panels;
-
-    Panels(int64_t heads, int64_t rows, int64_t width)
-        : numbers(heads * ((rows + PANEL - 1) / PANEL) * width * PANEL), rows(rows), width(width),
-          panels((rows + PANEL - 1) / PANEL) {}
-    float* of(int64_t head, int64_t panel) { return numbers.data() + (head * panels + panel) * width * PANEL; }
-
-    void fill(int64_t head, int64_t panel, const float* x, int64_t row) {
-        float* result = of(head, panel);
-        const int64_t count = std::min<int64_t>(PANEL, rows - panel * PANEL);
-        x += panel * PANEL * row;
-        for (int64_t d = 0; d < width; ++d)
-            for (int64_t i = 0; i < PANEL; ++i) result[d * PANEL + i] = i < count ? x[i * row + d] : 0.0f;
-    }
-};
-
-inline bool is_finite(const float* x, int64_t rows, int64_t width, int64_t row) {
-    Vector zeros = {};
-    for (int64_t r = 0; r < rows; ++r)
-        for (int64_t d = 0; d < width; d += LANES) zeros += load(x + r * row + d) * 0.0f;
-    return sum(zeros) == 0;
-}
 
 // Upper bound of the columns of a tile's segments.
 inline int64_t most_columns(const Problem& p) {
@@ -169,6 +146,21 @@ struct Tile {
                     result + s.column + i * PANEL, row, false);
     }
 
+    // Compute the scores of a segment.
+    void score(Scratch& scratch, Panels& keys, const Segment& s) const {
+        if (p.queries > FEW_QUERIES) {
+            multiply(scratch.queries.data(), p.width, keys, s, scratch.scores, scratch.row);
+            return;
+        }
+        for (int64_t j = s.first; j < s.end; ++j)
+            for (int64_t r = 0; r < rows; ++r) {
+                const float *left = scratch.queries.data() + r * p.width, *right = k() + j * p.k_strides.row;
+                Vector total = {};
+                for (int64_t d = 0; d < p.width; d += LANES) total += load(left + d) * load(right + d);
+                scratch.scores[r * scratch.row + s.column + s.lead() + j - s.first] = sum(total);
+            }
+    }
+
     int64_t visible(int64_t r, const Segment& s) const { return std::max<int64_t>(0, std::min(s.end, limit[r]) - s.first); }
 
     // Hide what the mask hides from a row in scores [count] of the keys first, first + 1, ...
@@ -195,7 +187,7 @@ struct Tile {
         scratch.segments.clear();
         each_range([&](int64_t j, int64_t end) {
             const Segment s = segment(j, end, decided && !dense ? 0 : column);
-            multiply(scratch.queries.data(), p.width, keys, s, scratch.scores, scratch.row);
+            score(scratch, keys, s);
             if (!decided || dense) scratch.segments.push_back(s), column += s.columns;
             if (dense) return;
             for (int64_t r = 0; r < rows; ++r) {

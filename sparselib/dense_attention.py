@@ -107,8 +107,8 @@ def attention(
     normalizer : callable, from scores ``[..., K]`` to probabilities; an alpha-entmax if the mask is a block mask
     scale : float, optional, the factor on ``q @ k.T``, by default ``1 / sqrt(D)``
     weights : bool
-        False returns None in place of the weights. Entmax and masked softmax then run in the compiled kernel of a CPU where
-        they can, and other softmax in PyTorch's, in less time and with linear memory. Neither has second derivatives.
+        False returns None in place of the weights. Entmax and masked softmax then run in the compiled kernel of a CPU, if
+        they can, and other softmax in PyTorch's, which has no second derivatives. Both take less time and linear memory.
 
     Examples
     --------
@@ -123,10 +123,9 @@ def attention(
     _check_shapes(q, k, v, mask)
     if mask is not None:
         q, k, v = _without_hidden(q, k, v, mask)
-    scoring = Scoring(scale)
     if not weights:
-        return attention_output(q, k, v, mask, normalizer=normalizer, scoring=scoring), None
-    p = attention_weights(q, k, mask, normalizer=normalizer, scoring=scoring)
+        return attention_output(q, k, v, mask, normalizer=normalizer, scoring=Scoring(scale)), None
+    p = attention_weights(q, k, mask, normalizer=normalizer, scoring=Scoring(scale))
     return p @ v, p
 
 
@@ -152,10 +151,9 @@ def attention_output(
     >>> attention_output(q, k, k)[0, 0, 0]
     tensor([4., 0., 0.])
     """
-    if scoring.is_product:
-        output = exact_output(q, k, v, mask, normalizer, scoring.scale)
-        if output is not None:
-            return output
+    output = exact_output(q, k, v, mask, normalizer, scoring.scale) if scoring.is_product else None
+    if output is not None:
+        return output
     return attention_weights(q, k, mask, normalizer=normalizer, scoring=scoring).to(v.dtype) @ v
 
 

@@ -1,7 +1,10 @@
 """Attention output without weights: the support kernel on a CPU, and PyTorch's attention for softmax without a mask."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 from torch.nn.functional import scaled_dot_product_attention
 
 from sparselib.kernels.block_operator import attend
@@ -36,7 +39,8 @@ def exact_output(
             mask = None
     is_softmax, is_compiled = normalizer.alpha == 1, obstacle(q, normalizer.alpha) is None
     if is_compiled and not (is_softmax and mask is None):
-        return attend(q, k, v, mask=mask, alpha=normalizer.alpha, scale=scale)[0]
+        twice = partial(_dense, mask, normalizer)
+        return attend(q, k, v, mask=mask, alpha=normalizer.alpha, scale=scale, twice=twice)[0]
     # PyTorch's kernels compute hidden pairs, too, and differ in what an empty row returns.
     if mask is not None and not mask.view(torch.uint8).any(-1).all():
         return None
@@ -59,10 +63,24 @@ def has_kernel(q: Tensor, k: Tensor, v: Tensor, normalizer: Normalizer) -> bool:
     """
     # Other implementations of the same functions are chosen on purpose.
     is_ours = isinstance(normalizer, Entmax) or normalizer in (entmax15, sparsemax)
-    if not is_ours or normalizer.alpha > 2 or is_traced(q) or any(map(is_transformed, (q, k, v))):
+    if not is_ours or normalizer.alpha > 2 or is_traced(q) or any(map(_is_transformed, (q, k, v))):
         return False
     q, k, v = autocast(q, k, v)
     fits = q.dtype == k.dtype == v.dtype and q.ndim == 4 and q.shape[:2] == k.shape[:2] == v.shape[:2]
     if not (fits and q.dtype in DTYPES and all(1 <= x.shape[-1] <= MOST_DIMENSIONS for x in (q, v))):
         return False
     return normalizer.alpha == 1 or obstacle(q, normalizer.alpha) is None
+
+
+def _is_transformed(x: Tensor) -> bool:
+    """Return whether a tensor belongs to a function transformation, or carries a derivative in forward mode."""
+    return is_transformed(x) or unpack_dual(x).tangent is not None
+
+
+def _dense(mask: Tensor | None, normalizer: Normalizer, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+    """Return the output of the form that keeps all weights, which is differentiable twice."""
+    scores = q @ k.mT * scale
+    if mask is None:
+        return normalizer(scores) @ v
+    empty = ~mask.any(-1, keepdim=True)
+    return normalizer(scores.where(mask, -torch.inf).masked_fill(empty, 0.0)).masked_fill(empty, 0.0) @ v

@@ -224,7 +224,7 @@ def _attend(variant: Variant, layers: list[tuple[Tensor, Tensor]], masks: list[B
     """Run the attention of every layer, with keys as values, since the values do not affect the time."""
     for (q, k), mask in zip(layers, masks, strict=True):
         if variant.graph is None:
-            attention(q, k, k, normalizer=Entmax(variant.alpha))
+            attention(q, k, k, normalizer=Entmax(variant.alpha), weights=False)
         else:
             block_sparse_entmax_attention(q, k, k, mask, alpha=variant.alpha)
 

@@ -15,6 +15,7 @@ TARGETS = {
     "block-sparse entmax / FlexAttention": ("sparse", "entmax", "FlexAttention", 0.6),
     "block-sparse softmax / FlexAttention": ("sparse", "softmax", "FlexAttention", 1.0),
     "block-sparse entmax: both passes / forward pass": ("sparse", "entmax, both passes", "entmax", 3.0),
+    "decoding, entmax / SDPA": ("decoding", "entmax", "SDPA", 0.7),
     "dense entmax / SDPA, both passes": ("dense", "entmax", "SDPA", {512: 1.0, 1024: 0.6, 4096: 0.35}),
 }
 #: Number of threads, the time to compare, and its name. Processor time of one thread is robust against other work.

@@ -197,7 +197,7 @@ class AttentionControl:
     ) -> Tensor:
         """Return one layer's output ``[B, H, Q, E]`` over token pairs, by the fastest exact method.
 
-        It has no second derivatives. Other arguments are those of :meth:`weights`.
+        Other arguments are those of :meth:`weights`.
         """
         call, normalizer = (scoring, prefix, positions, recomputable), self.normalizer_of(layer)
         if not (scoring.is_product and has_kernel(q, k, v, normalizer)):

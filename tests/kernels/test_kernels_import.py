@@ -93,8 +93,14 @@ def test_few_modules_import_the_kernels():
             "replication/masked_lm/blocks.py",
             "replication/timing/contenders.py",
         },
-        "sparselib.kernels.checks": {"sparselib/predictors/inputs.py"},
+        "sparselib.kernels.block_operator": {"sparselib/exact_output.py"},
+        "sparselib.kernels.checks": {"sparselib/exact_output.py", "sparselib/predictors/inputs.py"},
         "sparselib.kernels.registration": {"sparselib/normalizer_gradients.py"},
-        "sparselib.kernels.tracing": {"sparselib/dense_attention.py", "sparselib/normalizer_gradients.py"},
+        "sparselib.kernels.support_library": {"sparselib/exact_output.py"},
+        "sparselib.kernels.tracing": {
+            "sparselib/dense_attention.py",
+            "sparselib/exact_output.py",
+            "sparselib/normalizer_gradients.py",
+        },
         "sparselib.kernels.threshold": {"sparselib/normalizer_rows.py"},
     }

@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 import torch
 
+from sparselib import attention
 from sparselib.kernels import (
     BlockMask,
     block_sparse_entmax_attention,
@@ -91,7 +92,9 @@ def test_widths(size, width, value_width):
     check(random_inputs(2, 2, 1, 33, 65, width, value_width, size))
 
 
-@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (1, 700), (31, 2), (32, 256), (33, 257), (700, 1), (257, 513)])
+@pytest.mark.parametrize(
+    ("queries", "keys"), [(1, 1), (1, 700), (4, 513), (5, 513), (31, 2), (32, 256), (33, 257), (700, 1), (257, 513)]
+)
 @pytest.mark.parametrize("alpha", [1, 1.25, 1.5, 2])
 def test_lengths(queries, keys, alpha):
     check(random_inputs(1, 2, 2, queries, keys, 16, 16), alpha=alpha)
@@ -191,6 +194,27 @@ def test_entries_that_are_not_finite_act_as_in_gather(position, kind):
         assert one == other
     else:
         torch.testing.assert_close(one, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_few_queries_find_scores_that_are_not_finite(position):
+    inputs = random_inputs(1, 2, 2, 3, 40, 16, 16)
+    inputs[position][0, 0, 2, 3] = torch.inf
+    with pytest.raises(ValueError, match="a score overflows"):
+        block_sparse_entmax_attention(*inputs, backend="support", check=False)
+    inputs[position][0, 0, 2, 3] = torch.nan
+    results = [block_sparse_entmax_attention(*inputs, backend=name, check=False) for name in ("support", "gather")]
+    assert not results[1].isfinite().all()
+    torch.testing.assert_close(*results, equal_nan=True)
+
+
+def test_a_few_queries_read_values_with_weight_only():
+    q, k, v = random_inputs(1, 2, 2, 3, 400, 16, 16)
+    expected = block_sparse_entmax_attention(q, k, v)
+    unread = attention(q, k, v)[1].sum(-2) == 0
+    assert unread.any()
+    v[unread] = torch.nan
+    assert torch.equal(block_sparse_entmax_attention(q, k, v, check=False), expected)
 
 
 def test_a_gradient_that_is_not_finite_acts_as_in_gather():

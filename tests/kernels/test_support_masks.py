@@ -89,6 +89,15 @@ def test_keys_that_no_row_of_a_tile_sees(first, width):
     check(random_inputs(), mask)
 
 
+@pytest.mark.parametrize("alpha", [1, 1.5])
+@pytest.mark.parametrize("first", [0, 5, 290])
+def test_a_few_queries(first, alpha):
+    """They read the keys as they are, from any first key."""
+    mask = random_mask(2, 4, 3, 310, density=0.6)
+    mask[..., :first] = False
+    check(random_inputs(queries=3), mask, alpha)
+
+
 @pytest.mark.parametrize("sizes", [(0, 4, 2, 5, 5), (1, 4, 2, 0, 5), (1, 4, 2, 5, 0)])
 def test_sizes_of_zero(sizes):
     batch, _, _, queries, keys = sizes

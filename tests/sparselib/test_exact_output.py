@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch.autograd import forward_ad
+from torch.autograd.functional import jacobian
 
 from sparselib import Entmax, attention, entmax15, sparsemax, topk_softmax
 from sparselib.dense_attention import Scoring, attention_output
@@ -143,6 +145,38 @@ def test_the_kernel_computes_what_it_can(calls):
     torch.vmap(lambda *x: attention(*x, weights=False)[0])(q[None], k[None], v[None])
     torch.compile(lambda *x: attention(*x, weights=False)[0], backend="eager")(q, k, v)
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize("needed", [(0, 1, 2), (1,), (0, 2)])
+@pytest.mark.parametrize("normalizer", [entmax15, Entmax(1.25), Entmax(1)])
+def test_second_derivatives_are_those_of_the_dense_form(normalizer, needed):
+    mask = random_mask(2, 3, 40, 70)
+    mask[0, :, 5] = False
+
+    def second(weights, dtype=torch.float32):
+        leaves = [x.to(dtype).requires_grad_() for x in inputs()]
+        own = [leaves[i] for i in needed]
+        output, _ = attention(*leaves, mask, normalizer=normalizer, scale=-0.5, weights=weights)
+        first = torch.autograd.grad(output.square().sum(), own, create_graph=True)
+        return torch.autograd.grad(sum(x.square().sum() for x in first), own)
+
+    for result, other, expected in zip(second(False), second(True), second(True, torch.float64), strict=True):
+        error, allowed = ((x.double() - expected).norm() for x in (result, other))
+        assert error <= 3 * allowed + 2e-6 * expected.norm()
+
+
+def test_forward_mode_and_batched_gradients_are_those_of_the_dense_form():
+    q, k, v = inputs()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(q, torch.ones_like(q))
+        tangents = [forward_ad.unpack_dual(attention(dual, k, v, weights=x)[0]).tangent for x in (False, True)]
+    torch.testing.assert_close(*tangents)
+    q = q[:1, :1, :4]
+    results = [
+        jacobian(lambda q, x=x: attention(q, k[:1, :1], v[:1, :1], weights=x)[0].sum(-1), q, vectorize=True)
+        for x in (False, True)
+    ]
+    torch.testing.assert_close(*results, atol=1e-5, rtol=1e-4)
 
 
 def test_without_a_compiled_library_the_dense_form_computes_everything(monkeypatch):
