@@ -9,7 +9,14 @@ from replication.claims.finding import UNTESTED
 from replication.claims.runs import known
 
 #: Sign of each verdict, from characters that text fonts have; it is always printed next to the word.
-SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?", "not comparable": "–", UNTESTED: ""}
+SIGNS = {
+    "holds": "✓",
+    "fails": "✗",
+    "depends on the budget": "≈",
+    "undecided": "?",
+    "not comparable": "–",
+    UNTESTED: "",
+}
 #: The papers' most prominent claims.
 MAIN = (
     "mlm-recall-distance-first",

@@ -30,7 +30,7 @@ def runs() -> dict[str, pd.DataFrame]:
 def test_the_rule_has_its_source_its_band_and_its_premise(runs):
     text = one_claim(ALL_CLAIMS, runs, NUMBER)
     stated = ALL_CLAIMS.iloc[NUMBER - 1]
-    for part in ("statement", "id", "effect", "threshold_source", "band", "band_reason", "premise"):
+    for part in ("statement", "id", "effect", "threshold_source", "budgets", "budgets_reason", "premise"):
         assert str(stated[part]) in text, part
 
 

@@ -5,7 +5,8 @@ import pytest
 from sacrebleu.metrics import BLEU
 from scipy import stats
 
-from replication.claims.finding import UNKNOWN, Finding, Rule
+from replication.claims.finding import UNKNOWN, Finding
+from replication.claims.rule import Rule
 from replication.claims.scores import (
     RESAMPLES,
     Units,
