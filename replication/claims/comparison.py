@@ -105,7 +105,7 @@ def _lacks(compared: Curves, name: str, budget: Budget) -> str:
     least = compared.least(name)
     if least <= budget.share:
         return name
-    return f"{name} (starts at {100 * least:.3g} %; {sparser(compared.settings.get(name, {}))} would reach it)"
+    return f"{name} (starts at {100 * least:.3g} %, needs {sparser(compared.settings.get(name, {}))})"
 
 
 def profile(compared: Curves, one: str, other: str) -> str:

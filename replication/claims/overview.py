@@ -17,19 +17,6 @@ SIGNS = {
     "not comparable": "–",
     UNTESTED: "",
 }
-#: The papers' most prominent claims.
-MAIN = (
-    "mlm-recall-distance-first",
-    "mlm-recall-kmeans-second",
-    "mlm-perplexity-distance-first",
-    "blocks-two-beat-22-of-bigbird",
-    "blocks-faster-than-full-entmax",
-    "mt-recall-sparsefinder-dominates",
-    "mt-bleu-on-par-at-gold-sparsity",
-    "est-top-8-beats-full",
-    "xst-top-k-leads",
-    "clm-span-top-8-no-worse",
-)
 #: Characters on each side of a bar's centre.
 _HALF = 6
 
@@ -48,9 +35,9 @@ def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         A row per claim: ``number, id, paper, statement, kind, notebook``; ``needed``, the criterion, and ``measure``, the
-        effect's name; ``verdict``; ``effect`` with unit and interval; ``n``, the compared sparsities and what the interval
-        varies over; ``premise``, the unmet conditions; ``change``, what would change the verdict; ``data``; and ``place``
-        (:func:`places`).
+        effect's name; ``verdict`` and its ``stability``; ``effect`` with unit and interval; ``n``, the compared budget and what
+        the interval varies over; ``premise``, the unmet conditions; ``change``, what would change the verdict; ``data``; and
+        ``place`` (:func:`places`).
     """
     table = known(claims, run)
     rows = claims[["id", "paper", "statement", "kind", "notebook"]].assign(
@@ -58,6 +45,7 @@ def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
         measure=claims["effect"],
         needed=[needed(row) for _, row in claims.iterrows()],
         verdict=table["verdict"].to_numpy(),
+        stability=table["stability"].to_numpy(),
         n=[over(row) for row in table.itertuples()],
         change=table["change"].to_numpy(),
         data=table["data"].to_numpy(),
@@ -69,8 +57,19 @@ def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
+def in_abstracts(claims: pd.DataFrame) -> pd.DataFrame:
+    """Return the claims of the papers' abstracts: paper by paper, in the order of each abstract's sentences.
+
+    The column ``abstract`` has the number of the claim within its abstract, and the words that state it.
+    """
+    stated = claims[claims["abstract"] != ""]
+    papers = stated["paper"].map({paper: number for number, paper in enumerate(claims["paper"].unique())})
+    numbers = stated["abstract"].str.partition(":")[0].astype(int)
+    return stated.assign(of_paper=papers, number=numbers).sort_values(["of_paper", "number"])
+
+
 def over(row: object) -> str:
-    """Return the compared sparsities, and what the interval varies over."""
+    """Return the compared budget, and what the interval varies over."""
     return "; ".join(filter(None, [row.where, row.n]))
 
 
@@ -162,7 +161,7 @@ def _in_cell(row: object) -> str:
     """Return verdict, effect, bar, what the interval varies over and unmet premises, a line each."""
     verdict = f"{SIGNS[row.verdict]} {row.verdict}" + (" (demonstration)" if demonstrates(row) else "")
     drawn = f"`{bar(row.place)}`" if row.place else ""
-    return "<br>".join(filter(None, [verdict, row.effect, drawn, row.n, row.premise]))
+    return "<br>".join(filter(None, [verdict, row.stability, row.effect, drawn, row.n, row.premise]))
 
 
 def _by_verdict(claim: pd.DataFrame | None) -> str:

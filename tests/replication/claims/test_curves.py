@@ -86,7 +86,7 @@ def test_a_method_that_starts_above_a_budget_is_named_with_settings_that_would_r
     table.loc[table["method"] == "b", "setting"] = "buckets=64, rounds=1"
     compared = curves(table, table["score"].to_numpy()[None], GOLD, budgets_of(GOLD, Budgets()))
     (missing,) = leads(compared, ["a"], ["b"], NAMES).at["1 x gold"].missing
-    assert missing.endswith("b (starts at 20 %; buckets above 64, smaller windows would reach it)")
+    assert missing.endswith("b (starts at 20 %, needs buckets above 64, smaller windows)")
 
 
 @pytest.mark.parametrize(("last", "is_compared"), [(0.202, True), (0.4, False)])

@@ -33,7 +33,7 @@ def denser(method, table):
         (partial(without, "window"), "no point of window"),
         (
             partial(denser, "window"),
-            "at 3 % of the pairs (1 x gold) these have no points on both sides: window (starts at 22 %; smaller windows",
+            "at 3 % of the pairs (1 x gold) these have no points on both sides: window (starts at 22 %, needs smaller windows)",
         ),
     ],
 )
@@ -55,7 +55,7 @@ def test_without_a_comparison_a_claim_that_would_hold_is_untested_and_one_that_f
 def test_settings_that_would_reach_a_budget_are_named(tmp_path):
     row = judged(tmp_path, HOLDS, partial(denser, "reformer"))
     assert "rounds below" not in row["change"]  # one round is the fewest
-    assert row["change"].endswith("reformer (starts at 22 %; smaller windows would reach it)")
+    assert row["change"].endswith("reformer (starts at 22 %, needs smaller windows)")
 
 
 def test_four_rounds_and_more_centroids_are_no_point_of_the_papers(tmp_path):
