@@ -39,6 +39,8 @@ def _read(path: Path) -> pd.DataFrame:
 def known(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
     """Return a run's ledger in the order of the claims; claims newer than the run are untested."""
     table = run.set_index("id").reindex(claims["id"]).reset_index()
+    if "stability" not in table:  # ledgers before 2026-11-28
+        table["stability"] = ""
     return table.fillna(
         {"verdict": UNTESTED, "interval": ""}
         | {name: "" for name in table if name not in ("verdict", "interval", "effect")}
