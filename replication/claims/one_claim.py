@@ -63,6 +63,7 @@ def _cells(row: object) -> dict[str, str]:
     return {
         "run": row.run,
         "verdict": f"{SIGNS[row.verdict]} {row.verdict}" + (" (demonstration)" if demonstrates(row) else ""),
+        "stability": row.stability,
         "effect (95 %)": effect(row),
         "over": over(row),
         "premise not met": "; ".join(unmet(row.premise)),

@@ -7,6 +7,7 @@ import pandas as pd
 
 from replication.claims.finding import UNTESTED
 from replication.claims.runs import known
+from replication.claims.stability import counted
 
 #: Sign of each verdict, from characters that text fonts have; it is always printed next to the word.
 SIGNS = {
@@ -165,11 +166,12 @@ def _in_cell(row: object) -> str:
 
 
 def _by_verdict(claim: pd.DataFrame | None) -> str:
-    """Return the runs that tested a claim, a line per verdict."""
+    """Return the runs that tested a claim, a line per verdict that counts."""
     if claim is None:
         return ""
     lines = []
-    for verdict, runs in claim[claim["verdict"] != UNTESTED].groupby("verdict", sort=False):
+    counting = claim.assign(counts=[counted(row.verdict, row.stability) for row in claim.itertuples()])
+    for verdict, runs in counting[counting["counts"] != UNTESTED].groupby("counts", sort=False):
         named = ", ".join(f"{row.run} {float(row.effect):.3g}" for row in runs.itertuples())
         lines.append(f"{SIGNS[verdict]} {verdict}: {named}")
     return "<br>".join(lines)

@@ -37,18 +37,19 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def known(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
-    """Return a run's ledger in the order of the claims; claims newer than the run are untested."""
+    """Return a run's ledger in the order of the claims; claims newer than the run, or judged by another rule, are untested."""
     table = run.set_index("id").reindex(claims["id"]).reset_index()
     if "stability" not in table:  # ledgers before 2026-11-28
         table["stability"] = ""
-    return table.fillna(
+    table = table.fillna(
         {"verdict": UNTESTED, "interval": ""}
         | {name: "" for name in table if name not in ("verdict", "interval", "effect")}
     )
+    return _up_to_date(claims, table) if {"criterion", "budgets", "premise"} <= {*table} else table
 
 
-def up_to_date(claims: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Return a run's ledger, of :func:`known`, with the claims as untested that it judged by another rule than today's."""
+def _up_to_date(claims: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return a ledger with the claims as untested that it judged by another criterion, budgets or premise than today's."""
     stated = claims.set_index("id")
     changed = [row.verdict != UNTESTED and _rule(row) != _stated_rule(stated.loc[row.id]) for row in table.itertuples()]
     untested = {"verdict": UNTESTED, "stability": "", "interval": "", "where": "", "n": "", "change": ""}

@@ -10,7 +10,7 @@ import pandas as pd
 
 from replication.claims.finding import DEPENDS, FAILS, HOLDS, SETTLED, UNDECIDED, UNTESTED
 from replication.claims.overview import effect, in_abstracts, needed, unmet
-from replication.claims.runs import PAPERS, known, up_to_date
+from replication.claims.runs import PAPERS, known
 from replication.claims.stability import STABLE, counted
 from replication.files.paths import ROOT
 from replication.tables.markers import markdown
@@ -35,7 +35,7 @@ def ledger(run: str) -> pd.DataFrame:
     """
     claims = published()
     judged = pd.read_csv(ROOT / "reported" / run / "claims.csv", keep_default_na=False)
-    table = up_to_date(claims, known(claims, judged))
+    table = known(claims, judged)
     table["counts_as"] = [counted(row.verdict, row.stability) for row in table.itertuples()]
     claims = claims.rename(columns={"effect": "measure"})
     return table.merge(claims[["id", "measure", "unit", "relation", "threshold"]], on="id", validate="one_to_one")
