@@ -9,13 +9,19 @@ import pandas as pd
 
 from replication.methods import BLOCK_METHODS
 from replication.results import FORMS, SPAN_MODELS, read_rules, read_sparsified
-from sparselib import pareto_front
 
 POINT = ["seed", "method", "setting", "window"]
 
 
-def rule_points(folder: Path) -> pd.DataFrame:
+def rule_points(folder: Path, by: Iterable[str] = ()) -> pd.DataFrame:
     """Return the means over seeds, sequences, layers and heads of every rule and of tuned heads.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the sparsified model.
+    by : iterable of str
+        Further columns that tell points apart, such as ``seed``.
 
     Returns
     -------
@@ -28,7 +34,7 @@ def rule_points(folder: Path) -> pd.DataFrame:
         If there is no table.
     """
     measured = pd.concat([read_rules(folder), *read_sparsified(folder).values()])
-    keys = ["method", "setting"]
+    keys = ["method", "setting", *by]
     points = measured.groupby(keys, sort=False)[["recall", "sparsity", "drift", "cosine"]].mean()
     heads = measured.groupby([*keys, "layer", "head"], sort=False)["recall"].mean()
     points.insert(1, "least", heads.groupby(level=keys, sort=False).min())
@@ -124,15 +130,6 @@ def over_heads(sweep: pd.DataFrame) -> pd.DataFrame:
 def over_seeds(points: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds of all numeric columns, a row per method, setting and window."""
     return points.drop(columns="seed").groupby(POINT[1:], as_index=False, sort=False).mean(numeric_only=True)
-
-
-def front(points: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Return each method's Pareto front of sparsity and ``score`` (higher is better for both), by increasing sparsity."""
-    kept = [
-        group.iloc[pareto_front(group["sparsity"].to_numpy(), group[score].to_numpy())]
-        for _, group in points.groupby("method", sort=False)
-    ]
-    return pd.concat(kept).sort_values(["method", "sparsity"], kind="stable")
 
 
 def nearest(values: Iterable[int], wanted: int) -> int:

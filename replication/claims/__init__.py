@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from replication.budgets import deciding
 from replication.claims import (
+    bleu,
     blocks,
     captioning,
     char_lm,
@@ -20,10 +22,12 @@ from replication.claims import (
     retrofit,
     translation,
 )
-from replication.claims.band import Band
 from replication.claims.change import changing
-from replication.claims.curves import in_words
-from replication.claims.finding import FAILS, NOT_COMPARABLE, UNKNOWN, UNTESTED, VERDICTS, Effect, Finding, Rule, Test
+from replication.claims.comparison import in_words
+from replication.claims.configuration import data
+from replication.claims.finding import NOT_COMPARABLE, SETTLED, UNKNOWN, UNTESTED, VERDICTS, Effect, Finding, Test
+from replication.claims.rule import Rule
+from replication.claims.stability import stability
 from replication.claims.stated import check_claims
 from replication.files.reading import digest, noting
 
@@ -32,7 +36,7 @@ __all__ = ["TESTS", "VERDICTS", "Effect", "Finding", "Rule", "ledger"]
 #: Tests of each task's claims, by the task's folder below the results.
 TASKS: dict[str, dict[str, Test]] = {
     "masked_lm": masked_lm.TESTS | blocks.TESTS,
-    "translation": translation.TESTS,
+    "translation": translation.TESTS | bleu.TESTS,
     "char_lm": char_lm.TESTS,
     "forms/sentences": forms.SENTENCES,
     "forms/documents": forms.DOCUMENTS,
@@ -61,11 +65,12 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
     Returns
     -------
     DataFrame
-        A row per claim: ``id, paper, section, statement, kind``; ``criterion``, ``band`` and ``premise`` (with the measured
-        value); ``verdict``, one of :data:`VERDICTS`; ``effect`` and 95 % ``interval`` of the deciding comparison; ``where``,
-        the sparsities compared; ``n``, the population and what the interval varies over; ``data``, ``real`` or ``generated``;
-        ``numbers``, all comparisons in words; ``change``, what would change the verdict; and ``inputs``, a hash of the files
-        that were read.
+        A row per claim: ``id, paper, section, statement, kind``; ``criterion``, ``budgets`` and ``premise`` (with the
+        measured value); ``verdict``, one of :data:`VERDICTS`; ``stability`` of a verdict about curves
+        (:func:`~replication.claims.stability.stability`); ``effect`` and 95 % ``interval`` of the deciding comparison;
+        ``where``, the budget compared; ``n``, the population and what the interval varies over; ``data``, ``real`` or
+        ``generated``; ``numbers``, all comparisons in words; ``change``, what would change the verdict; and ``inputs``, a hash
+        of the files that were read.
 
     Raises
     ------
@@ -78,7 +83,7 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
         raise ValueError(
             f"`claims` must have exactly the ids of the tests, got a claim or test without the other: {unmatched}"
         )
-    stated = claims.fillna({"unit": "", "premise": "", "band": ""}).to_dict("records")
+    stated = claims.fillna({"unit": "", "premise": "", "budgets": ""}).to_dict("records")
     return pd.DataFrame([judge(claim, results, printed) for claim in stated])
 
 
@@ -89,45 +94,69 @@ def judge(claim: dict[str, object], results: Path, printed: bool = False) -> dic
     with noting() as read:
         judged = _judged(claim, task, results, printed)
     stated = {key: claim[key] for key in ("id", "paper", "section", "statement", "kind")}
-    stated |= {"criterion": criterion.strip(), "band": claim["band"]}
+    stated |= {"criterion": criterion.strip(), "budgets": claim["budgets"]}
     return stated | judged | {"inputs": digest(read, results)}
 
 
 def _judged(claim: dict[str, object], task: str, results: Path, printed: bool) -> dict[str, object]:
-    blank = {"premise": claim["premise"], "verdict": UNTESTED, "effect": None, "interval": "", "where": "", "n": ""}
-    blank |= {"data": "", "numbers": "not measured here", "change": ""}
+    blank = {"premise": claim["premise"], "verdict": UNTESTED, "stability": "", "effect": None, "interval": ""}
+    blank |= {"where": "", "n": "", "data": "", "numbers": "not measured here", "change": ""}
     folder = results / task
     if not folder.is_dir():
         return blank
-    band = [Band.parse(claim["band"])] if claim["band"] else []
+    budgets = [deciding(claim["budgets"])] if claim["budgets"] else []
     try:
-        finding = TESTS[claim["id"]](folder, *band)
+        finding = TESTS[claim["id"]](folder, *budgets)
     except FileNotFoundError:
         finding = None
     if finding is None:
         return blank
     finding = finding.of_numbers().as_printed() if printed else finding.of_numbers()
     rule = Rule(claim["relation"], claim["threshold"])
-    verdict, deciding = rule.of_all(finding.effects) if finding.effects else (UNTESTED, None)
-    if deciding is None or (finding.missing and verdict != FAILS):
-        words = [*finding.missing, *(f"{effect.what}: {in_words(effect)}" for effect in finding.effects)]
-        words = "; ".join([*words, *finding.notes])
-        change = "; ".join(finding.missing)
-        return blank | {"numbers": words, "change": change, "data": premises.data(task, folder)} if words else blank
+    verdict, deciding_effect = rule.judge(finding)
+    missing = finding.every_missing()
+    if deciding_effect is None:
+        words = [*_at_budgets(rule, finding), *missing, *_others(finding, None), *finding.notes]
+        change = "; ".join(missing)
+        return blank | {"numbers": "; ".join(words), "change": change, "data": data(task, folder)} if words else blank
     met, premise = premises.judge(claim["premise"], task, folder)
     return {
         "premise": premise,
         "verdict": verdict if met else NOT_COMPARABLE,
-        "effect": float(f"{deciding.value:.6g}"),
-        "interval": "" if deciding.interval in (None, UNKNOWN) else "{:.4g} to {:.4g}".format(*deciding.interval),
-        "where": deciding.where,
-        "n": deciding.n + {None: ", point estimate", UNKNOWN: ", no interval"}.get(deciding.interval, ""),
-        "data": premises.data(task, folder),
-        "numbers": "; ".join([deciding.what, *_others(finding.effects, deciding), *finding.missing, *finding.notes]),
-        "change": changing(rule, deciding, verdict) if met else f"a run that meets the premise: {claim['premise']}",
+        "stability": stability(rule, finding, verdict) if met and verdict in SETTLED else "",
+        "effect": float(f"{deciding_effect.value:.6g}"),
+        "interval": ""
+        if deciding_effect.interval in (None, UNKNOWN)
+        else "{:.4g} to {:.4g}".format(*deciding_effect.interval),
+        "where": deciding_effect.where,
+        "n": deciding_effect.n + {None: ", point estimate", UNKNOWN: ", no interval"}.get(deciding_effect.interval, ""),
+        "data": data(task, folder),
+        "numbers": "; ".join(
+            [
+                deciding_effect.what,
+                *_at_budgets(rule, finding),
+                *_others(finding, deciding_effect),
+                *missing,
+                *finding.notes,
+            ]
+        ),
+        "change": changing(rule, deciding_effect, verdict)
+        if met
+        else f"a run that meets the premise: {claim['premise']}",
     }
 
 
-def _others(effects: list[Effect], deciding: Effect) -> list[str]:
+def _at_budgets(rule: Rule, finding: Finding) -> list[str]:
+    """Return the verdict at each budget that decides."""
+    return [f"at {budget}: {rule.judge(one)[0]}" for budget, one in finding.at.items()]
+
+
+def _others(finding: Finding, deciding_effect: Effect | None) -> list[str]:
     """Return all effects but the deciding one, with their values."""
-    return [f"{effect.what}: {in_words(effect)}" for effect in effects if effect is not deciding]
+    effects = [effect for effect in finding.every_effect() if not _is(effect, deciding_effect)]
+    return [f"{effect.what}{f' at {effect.where}' if effect.where else ''}: {in_words(effect)}" for effect in effects]
+
+
+def _is(effect: Effect, deciding_effect: Effect | None) -> bool:
+    """Return whether an effect is the deciding one, whose interval may have been corrected."""
+    return deciding_effect is not None and (effect.what, effect.where) == (deciding_effect.what, deciding_effect.where)

@@ -2,7 +2,8 @@
 
 import math
 
-from replication.claims.finding import FAILS, HOLDS, UNKNOWN, Effect, Rule
+from replication.claims.finding import DEPENDS, FAILS, HOLDS, UNKNOWN, Effect
+from replication.claims.rule import Rule
 
 #: Larger numbers of draws are not suggested.
 MANY = 1000
@@ -15,6 +16,8 @@ def changing(rule: Rule, effect: Effect, verdict: str) -> str:
     'an interval without 0: about 12 draws in place of 3, if the effect and its spread stay'
     """
     threshold = f"{rule.threshold:g}"
+    if verdict == DEPENDS:
+        return "another budget"
     if effect.interval == UNKNOWN:
         draw = effect.n.partition(": ")[2].partition(" x ")[0].removeprefix("1 ")
         return f"a second {draw}: one has no interval"

@@ -1,16 +1,19 @@
-"""Findings of claim tests, and the verdicts that follow from them."""
+"""Effects and findings of claim tests."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from replication.claims.band import Band
 from replication.files.verification import listed_files
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+#: A claim that holds at one budget and fails at another.
+DEPENDS = "depends on the budget"
 NOT_COMPARABLE, UNTESTED = "not comparable", "untested"
-VERDICTS = (HOLDS, FAILS, UNDECIDED, NOT_COMPARABLE, UNTESTED)
+VERDICTS = (HOLDS, FAILS, DEPENDS, UNDECIDED, NOT_COMPARABLE, UNTESTED)
+#: Verdicts that say something about the claim.
+SETTLED = (HOLDS, FAILS, DEPENDS)
 #: Interval of a number measured on one model: how much other models would differ is unknown.
 UNKNOWN = (-math.inf, math.inf)
 
@@ -30,9 +33,11 @@ class Effect:
     n : str
         Population that the interval refers to, and what it varies over.
     where : str
-        Compared sparsities, for curves.
+        Compared budget, for curves.
     draws : int
         Number of seeds, models or repeats.
+    interval_at : callable, optional
+        Function from a confidence to the interval, for several comparisons at once.
     """
 
     what: str
@@ -41,11 +46,19 @@ class Effect:
     n: str
     where: str = ""
     draws: int = 0
+    interval_at: Callable[[float], tuple[float, float]] | None = field(default=None, compare=False, repr=False)
+
+    def among(self, comparisons: int, error: float = 0.05) -> "Effect":
+        """Return the effect with the interval that it has among several comparisons, as in Holm's first step."""
+        if comparisons < 2 or self.interval_at is None or self.interval in (None, UNKNOWN):
+            return self
+        wider = self.interval_at(1 - error / comparisons)
+        return replace(self, interval=wider, n=f"{self.n}; Holm, {comparisons} comparisons")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a claim's test: the claim holds if all effects do.
+    """Result of a claim's test: the claim holds if all effects do, at every budget if there are several.
 
     Attributes
     ----------
@@ -55,77 +68,72 @@ class Finding:
         Further numbers, in words.
     missing : list of str
         Needed comparisons that the run lacks. With one missing, a claim can fail but not hold.
+    at : dict
+        By budget, the finding there, for claims about curves. `effects` and `missing` are then empty.
+    perturbed : callable, optional
+        Function that returns the findings under other choices, by their names.
     """
 
     effects: list[Effect]
     notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    at: dict[str, "Finding"] = field(default_factory=dict)
+    perturbed: Callable[[], dict[str, "Finding"]] | None = field(default=None, compare=False, repr=False)
 
     def of_numbers(self) -> "Finding":
         """Return the finding without effects that are not finite, such as empty means, which become ``missing``."""
         known = [effect for effect in self.effects if math.isfinite(effect.value)]
         unknown = [f"{effect.what}: nothing to compare" for effect in self.effects if not math.isfinite(effect.value)]
-        return Finding(known, self.notes, [*self.missing, *unknown])
+        at = {budget: finding.of_numbers() for budget, finding in self.at.items()}
+        return replace(self, effects=known, missing=[*self.missing, *unknown], at=at)
 
     def as_printed(self) -> "Finding":
         """Return the finding with the numbers of single models as exact."""
         effects = [replace(one, interval=None) if one.interval == UNKNOWN else one for one in self.effects]
         return replace(self, effects=effects)
 
+    def as_exact(self) -> "Finding":
+        """Return the finding with all numbers as exact."""
+        effects = [replace(one, interval=None) for one in self.effects]
+        return replace(self, effects=effects, at={budget: found.as_exact() for budget, found in self.at.items()})
 
-@dataclass(frozen=True)
-class Rule:
-    """Criterion of a claim: the effect must be ``>=`` or ``<=`` a threshold.
+    def every_effect(self) -> list[Effect]:
+        """Return the effects at all budgets."""
+        return [*self.effects, *(effect for finding in self.at.values() for effect in finding.effects)]
 
-    Attributes
-    ----------
-    relation : str
-        ``>=`` or ``<=``.
-    threshold : float
-        In the claim's unit.
-    """
-
-    relation: str
-    threshold: float
-
-    def __post_init__(self) -> None:
-        if self.relation not in (">=", "<="):
-            raise ValueError(f"relation: >= or <=, got {self.relation!r}")
-
-    def margin(self, effect: Effect) -> float:
-        """Return the effect's distance from the threshold; positive if the effect meets the criterion."""
-        distance = effect.value - self.threshold
-        return distance if self.relation == ">=" else -distance
-
-    def verdict(self, effect: Effect) -> str:
-        """Return ``undecided`` if the interval contains the threshold; without an interval, the number decides."""
-        if effect.interval is not None and effect.interval[0] < self.threshold < effect.interval[1]:
-            return UNDECIDED
-        return HOLDS if self.margin(effect) >= 0 else FAILS
-
-    def of_all(self, effects: list[Effect]) -> tuple[str, Effect]:
-        """Return the common verdict of several effects, and the deciding effect.
-
-        One failing effect makes the verdict ``fails``; otherwise, one undecided effect makes it ``undecided``. Of the effects
-        with that verdict, the one farthest from holding decides.
-        """
-        verdicts = [self.verdict(effect) for effect in effects]
-        verdict = next(v for v in (FAILS, UNDECIDED, HOLDS) if v in verdicts)
-        deciding = [effect for effect, own in zip(effects, verdicts, strict=True) if own == verdict]
-        return verdict, min(deciding, key=self.margin)
+    def every_missing(self) -> list[str]:
+        """Return the missing comparisons at all budgets, each once."""
+        return list(dict.fromkeys([*self.missing, *(one for finding in self.at.values() for one in finding.missing)]))
 
 
-#: Function from a task's folder, and the claim's band if it has one, to a finding, or None if the claim cannot be tested.
+#: Function from a task's folder, and the names of the claim's budgets if it has any, to a finding, or None if the claim cannot
+#: be tested.
 Test = Callable[..., Finding | None]
 
 
 def together(findings: dict[str, Finding]) -> Finding:
     """Merge the findings of several corpora into one, with each entry prefixed by its corpus."""
-    return Finding(
+    budgets = dict.fromkeys(budget for finding in findings.values() for budget in finding.at)
+    merged = Finding(
         [replace(e, what=f"{name}: {e.what}") for name, finding in findings.items() for e in finding.effects],
         [f"{name}: {note}" for name, finding in findings.items() for note in finding.notes],
         [f"{name}: {missing}" for name, finding in findings.items() for missing in finding.missing],
+        {
+            budget: together({name: finding.at[budget] for name, finding in findings.items() if budget in finding.at})
+            for budget in budgets
+        },
     )
+    perturbed = {name: finding.perturbed for name, finding in findings.items() if finding.perturbed}
+    return replace(merged, perturbed=lambda: _perturbed_together(perturbed)) if perturbed else merged
+
+
+def _perturbed_together(perturbed: dict[str, Callable[[], dict[str, Finding]]]) -> dict[str, Finding]:
+    of_corpora = {name: find() for name, find in perturbed.items()}
+    choices = dict.fromkeys(choice for found in of_corpora.values() for choice in found)
+    return {
+        choice: together({name: found[choice] for name, found in of_corpora.items() if choice in found})
+        for choice in choices
+    }
 
 
 def registering(tests: dict[str, Test]) -> Callable[[str], Callable[[Test], Test]]:
@@ -146,11 +154,11 @@ def in_every(tests: dict[str, Test], pattern: str) -> Callable[[str], Callable[[
 
     def claim(name: str) -> Callable[[Test], Test]:
         def register(test: Test) -> Test:
-            def tested(folder: Path, *band: Band) -> Finding:
+            def tested(folder: Path, *budgets: list[str]) -> Finding:
                 found = {}
                 for path in listed_files(folder, pattern):
                     try:
-                        finding = test(path, *band)
+                        finding = test(path, *budgets)
                     except FileNotFoundError:
                         continue
                     if finding is not None:

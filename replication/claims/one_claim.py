@@ -42,7 +42,7 @@ def one_claim(claims: pd.DataFrame, runs: dict[str, pd.DataFrame], number: int) 
     rule = {
         "the effect": f"{stated['effect']}, {needed(stated)}",
         "threshold from": stated["threshold_source"],
-        "band": f"{stated['band']} ({stated['band_reason']})" if stated["band"] else "",
+        "budgets": f"{stated['budgets']} ({stated['budgets_reason']})" if stated["budgets"] else "",
         "premise": stated["premise"],
     }
     counts = Counter(row.verdict for row in tested if row.run != PAPERS and not demonstrates(row))
@@ -63,6 +63,7 @@ def _cells(row: object) -> dict[str, str]:
     return {
         "run": row.run,
         "verdict": f"{SIGNS[row.verdict]} {row.verdict}" + (" (demonstration)" if demonstrates(row) else ""),
+        "stability": row.stability,
         "effect (95 %)": effect(row),
         "over": over(row),
         "premise not met": "; ".join(unmet(row.premise)),

@@ -7,22 +7,17 @@ import pandas as pd
 
 from replication.claims.finding import UNTESTED
 from replication.claims.runs import known
+from replication.claims.stability import counted
 
 #: Sign of each verdict, from characters that text fonts have; it is always printed next to the word.
-SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?", "not comparable": "–", UNTESTED: ""}
-#: The papers' most prominent claims.
-MAIN = (
-    "mlm-recall-distance-first",
-    "mlm-recall-kmeans-second",
-    "mlm-perplexity-distance-first",
-    "blocks-two-beat-22-of-bigbird",
-    "blocks-faster-than-full-entmax",
-    "mt-recall-sparsefinder-dominates",
-    "mt-bleu-on-par-at-gold-sparsity",
-    "est-top-8-beats-full",
-    "xst-top-k-leads",
-    "clm-span-top-8-no-worse",
-)
+SIGNS = {
+    "holds": "✓",
+    "fails": "✗",
+    "depends on the budget": "≈",
+    "undecided": "?",
+    "not comparable": "–",
+    UNTESTED: "",
+}
 #: Characters on each side of a bar's centre.
 _HALF = 6
 
@@ -41,9 +36,9 @@ def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         A row per claim: ``number, id, paper, statement, kind, notebook``; ``needed``, the criterion, and ``measure``, the
-        effect's name; ``verdict``; ``effect`` with unit and interval; ``n``, the compared sparsities and what the interval
-        varies over; ``premise``, the unmet conditions; ``change``, what would change the verdict; ``data``; and ``place``
-        (:func:`places`).
+        effect's name; ``verdict`` and its ``stability``; ``effect`` with unit and interval; ``n``, the compared budget and what
+        the interval varies over; ``premise``, the unmet conditions; ``change``, what would change the verdict; ``data``; and
+        ``place`` (:func:`places`).
     """
     table = known(claims, run)
     rows = claims[["id", "paper", "statement", "kind", "notebook"]].assign(
@@ -51,6 +46,7 @@ def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
         measure=claims["effect"],
         needed=[needed(row) for _, row in claims.iterrows()],
         verdict=table["verdict"].to_numpy(),
+        stability=table["stability"].to_numpy(),
         n=[over(row) for row in table.itertuples()],
         change=table["change"].to_numpy(),
         data=table["data"].to_numpy(),
@@ -62,8 +58,19 @@ def overview(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
+def in_abstracts(claims: pd.DataFrame) -> pd.DataFrame:
+    """Return the claims of the papers' abstracts: paper by paper, in the order of each abstract's sentences.
+
+    The column ``abstract`` has the number of the claim within its abstract, and the words that state it.
+    """
+    stated = claims[claims["abstract"] != ""]
+    papers = stated["paper"].map({paper: number for number, paper in enumerate(claims["paper"].unique())})
+    numbers = stated["abstract"].str.partition(":")[0].astype(int)
+    return stated.assign(of_paper=papers, number=numbers).sort_values(["of_paper", "number"])
+
+
 def over(row: object) -> str:
-    """Return the compared sparsities, and what the interval varies over."""
+    """Return the compared budget, and what the interval varies over."""
     return "; ".join(filter(None, [row.where, row.n]))
 
 
@@ -155,15 +162,16 @@ def _in_cell(row: object) -> str:
     """Return verdict, effect, bar, what the interval varies over and unmet premises, a line each."""
     verdict = f"{SIGNS[row.verdict]} {row.verdict}" + (" (demonstration)" if demonstrates(row) else "")
     drawn = f"`{bar(row.place)}`" if row.place else ""
-    return "<br>".join(filter(None, [verdict, row.effect, drawn, row.n, row.premise]))
+    return "<br>".join(filter(None, [verdict, row.stability, row.effect, drawn, row.n, row.premise]))
 
 
 def _by_verdict(claim: pd.DataFrame | None) -> str:
-    """Return the runs that tested a claim, a line per verdict."""
+    """Return the runs that tested a claim, a line per verdict that counts."""
     if claim is None:
         return ""
     lines = []
-    for verdict, runs in claim[claim["verdict"] != UNTESTED].groupby("verdict", sort=False):
+    counting = claim.assign(counts=[counted(row.verdict, row.stability) for row in claim.itertuples()])
+    for verdict, runs in counting[counting["counts"] != UNTESTED].groupby("counts", sort=False):
         named = ", ".join(f"{row.run} {float(row.effect):.3g}" for row in runs.itertuples())
         lines.append(f"{SIGNS[verdict]} {verdict}: {named}")
     return "<br>".join(lines)

@@ -4,15 +4,15 @@
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import yaml
 
-from replication.files.reading import noted, read_table
+from replication.claims.configuration import configuration
+from replication.files.reading import read_table
 from replication.files.verification import listed_files
 from replication.points import by_budget, over_heads
 from replication.results import read_captioning, read_characters, read_forms, read_sweep
@@ -91,54 +91,6 @@ def judge(text: str, task: str, folder: Path) -> tuple[bool, str]:
     return met, "; ".join(words)
 
 
-def configuration(folder: Path) -> dict:
-    """Return the configuration of the run that a task's folder belongs to.
-
-    Raises
-    ------
-    FileNotFoundError
-        If no folder above contains ``config.yaml``.
-    """
-    for above in folder.parents:
-        if (above / "config.yaml").exists():
-            return _parsed(noted(above / "config.yaml").read_text(encoding="utf-8"))
-    raise FileNotFoundError(f"{folder}: must be below a folder with config.yaml")
-
-
-@lru_cache(maxsize=4)
-def _parsed(text: str) -> dict:
-    """Return the configuration, which is parsed once for all claims; do not change it."""
-    return yaml.safe_load(text)
-
-
-#: The source whose pictures and captions this repository generates, which are no evidence about the papers' claims.
-GENERATED = "scenes"
-
-
-def data(task: str, folder: Path) -> str:
-    """Return ``generated`` if this repository generates any corpus of a task, else ``real``.
-
-    Tasks without data or without a configuration give an empty string.
-    """
-    try:
-        section = configuration(folder)
-        for key in task.split("/"):
-            section = section[key]
-    except (FileNotFoundError, KeyError):
-        return ""
-    sources = set(_sources(section))
-    return "" if not sources else "generated" if GENERATED in sources else "real"
-
-
-def _sources(section: object) -> Iterator[str]:
-    """Yield every corpus' source below a section of the configuration."""
-    if isinstance(section, dict):
-        if isinstance(section.get("source"), str):
-            yield section["source"]
-        for value in section.values():
-            yield from _sources(value)
-
-
 def _setting(*keys: str) -> Callable[[Path], dict[str, float]]:
     def value(folder: Path) -> dict[str, float]:
         setting = configuration(folder)
@@ -209,6 +161,12 @@ def _softmax_lead(column: str, rival: str, folder: Path) -> dict[str, float]:
     return {"": float(min(np.mean(softmax / other) for other in speeds.loc[rival]))}
 
 
+def _sessions(path: str, folder: Path) -> dict[str, float]:
+    """Return the number of sessions that a folder's timings are spread over: one, unless the tables say so."""
+    tables = [read_table(table) for table in listed_files(folder, path)]
+    return {"": min(table["sessions"].min() if "sessions" in table else 1 for table in tables)} if tables else {}
+
+
 def _initial_span(folder: Path) -> dict[str, float]:
     """Return the initial adaptive span as a share of the longest span."""
     return {"": float(configuration(folder)["char_lm"]["models"]["adaptive-span"].get("initial_span", 0.0))}
@@ -234,6 +192,7 @@ MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
         "layers": _setting("masked_lm", "layers"),
         "coreference_lift": _coreference_lift,
         "auxiliaries": _auxiliaries,
+        "sessions": partial(_sessions, "blocks/size*/timed.csv"),
         "global_keys": lambda folder: {"": _global_keys(folder)},
     },
     "translation": {
@@ -256,6 +215,7 @@ MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
     "forms/documents": {"bleu": _per_corpus("*-*", _best_bleu)},
     "normalizer_speed": {
         "bleu": partial(_speed, "bleu"),
+        "sessions": partial(_sessions, "speed.csv"),
         "decoded_tokens": partial(_speed, "decoded_tokens"),
         "softmax_by_sparsemax": partial(_softmax_lead, "decode_repeats", "sparsemax"),
         "softmax_by_entmax_alpha": partial(_softmax_lead, "decode_repeats", "entmax_alpha"),

@@ -59,7 +59,7 @@ def ledger_of_papers(claims: pd.DataFrame, published: Path, folder: Path) -> pd.
     folder : Path
         Empty folder, into which the tables are written in the format of a run.
     """
-    stated = claims.fillna({"unit": "", "premise": "", "band": ""})
+    stated = claims.fillna({"unit": "", "premise": "", "budgets": ""})
     for paper in claims["paper"].unique():
         write(tables(published, paper), folder / paper)
     (folder / "nothing").mkdir()

@@ -2,16 +2,17 @@
 their guarantee.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from replication.claims.curves import Curves, curves, leads
+from replication.claims.comparison import leads
+from replication.claims.configuration import budgets_in, configuration
+from replication.claims.curves import Curves, curves
 from replication.claims.finding import Effect, Finding, Test, registering
-from replication.claims.premises import configuration
 from replication.claims.scores import Units, counted, effect, over_units, resampling
 from replication.results import read_rules, read_sparsified
 
@@ -118,15 +119,15 @@ def drift_curves(folder: Path) -> Curves:
     """Return curves of negated drift, in percent of the output's norm."""
     points = points_of(read_rules(folder))
     table = points.table.assign(sparsity=points.measures["sparsity"][0])
-    drawn = curves(table, -100 * points.measures["drift"], np.nan, points.units)
-    seeds = max(front.shape[1] for front in drawn.fronts.values())
-    # Rules that no seed changes have one front, which is repeated for comparison with each seed of the others.
-    fronts = {name: np.repeat(front, seeds // front.shape[1], axis=1) for name, front in drawn.fronts.items()}
-    return Curves(fronts, np.nan, drawn.units)
+    drawn = curves(table, -100 * points.measures["drift"], np.nan, budgets_in(folder, np.nan), points.units)
+    # Rules that no seed changes have one curve, which is repeated for comparison with each seed of the others.
+    seeds = drawn.seeds()
+    methods = {name: of_seeds * (seeds // len(of_seeds)) for name, of_seeds in drawn.methods.items()}
+    return replace(drawn, methods=methods)
 
 
-def _drifts_least(leader: str, rivals: list[str], folder: Path) -> Finding:
-    return leads(drift_curves(folder), [leader], rivals, band=None)
+def _drifts_least(leader: str, rivals: list[str], folder: Path, budgets: list[str]) -> Finding:
+    return leads(drift_curves(folder), [leader], rivals, budgets)
 
 
 _claim("retrofit-distance-drifts-least")(partial(_drifts_least, DISTANCE, [KMEANS, V2, *RIVALS]))

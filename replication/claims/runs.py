@@ -1,5 +1,6 @@
 """Ledgers of all runs, for side-by-side comparison."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -36,12 +37,36 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def known(claims: pd.DataFrame, run: pd.DataFrame) -> pd.DataFrame:
-    """Return a run's ledger in the order of the claims; claims newer than the run are untested."""
+    """Return a run's ledger in the order of the claims; claims newer than the run, or judged by another rule, are untested."""
     table = run.set_index("id").reindex(claims["id"]).reset_index()
-    return table.fillna(
+    if "stability" not in table:  # ledgers before 2026-11-28
+        table["stability"] = ""
+    table = table.fillna(
         {"verdict": UNTESTED, "interval": ""}
-        | {name: "" for name in ("n", "premise", "where", "change", "data") if name in table}
+        | {name: "" for name in table if name not in ("verdict", "interval", "effect")}
     )
+    return _up_to_date(claims, table) if {"criterion", "budgets", "premise"} <= {*table} else table
+
+
+def _up_to_date(claims: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return a ledger with the claims as untested that it judged by another criterion, budgets or premise than today's."""
+    stated = claims.set_index("id")
+    changed = [row.verdict != UNTESTED and _rule(row) != _stated_rule(stated.loc[row.id]) for row in table.itertuples()]
+    untested = {"verdict": UNTESTED, "stability": "", "interval": "", "where": "", "n": "", "change": ""}
+    return table.assign(**{name: table[name].mask(changed, value) for name, value in untested.items()}).assign(
+        numbers=table["numbers"].mask(changed, "judged by an earlier rule; run it again")
+    )
+
+
+def _rule(row: object) -> tuple[str, str, str]:
+    """Return criterion, budgets and premise of a ledger's row, without the measured numbers in brackets."""
+    premise = re.sub(r" \([^)]*\)", "", row.premise)
+    return row.criterion, row.budgets, premise.replace("; ", " & ")
+
+
+def _stated_rule(claim: pd.Series) -> tuple[str, str, str]:
+    criterion = f"{claim['effect']} {claim['relation']} {claim['threshold']:g} {claim['unit']}".strip()
+    return criterion, claim["budgets"], claim["premise"]
 
 
 def counts(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ chance give a narrow interval, others a wide one. On average over both, 95 % of 
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -188,14 +188,21 @@ def effect(
         Level of the interval.
     """
     n = population(values.shape[1], over, units)
-    return Effect(what, float(values[0].mean()), interval(values, units, confidence), n, where, values.shape[1])
+    interval_at = partial(interval, values, units)
+    return Effect(
+        what, float(values[0].mean()), interval_at(confidence), n, where, values.shape[1], interval_at=interval_at
+    )
 
 
 def over_units(what: str, values: np.ndarray, units: Units) -> Effect:
     """Return the effect of one model's score ``[1 + R]`` that no seed changes, with an interval over units alone."""
-    half = student(units.count - 1, CONFIDENCE) * float(np.sqrt(known_variance(values[1:])))
-    value = float(values[0])
-    return Effect(what, value, (value - half, value + half), f"this model: {units}")
+    value, deviation = float(values[0]), float(np.sqrt(known_variance(values[1:])))
+
+    def interval_at(confidence: float) -> tuple[float, float]:
+        half = student(units.count - 1, confidence) * deviation
+        return value - half, value + half
+
+    return Effect(what, value, interval_at(CONFIDENCE), f"this model: {units}", interval_at=interval_at)
 
 
 def plain(what: str, value: float, n: str) -> Effect:
@@ -206,19 +213,30 @@ def plain(what: str, value: float, n: str) -> Effect:
 def correlation(what: str, values, over: str = "student seed") -> Effect:
     """Return the mean of one correlation per draw, with its interval clipped to -1 and 1."""
     unclipped = over_seeds(what, values, over)
-    low, high = unclipped.interval
-    return replace(unclipped, interval=(max(low, -1.0), min(high, 1.0)) if np.isfinite(low) else UNKNOWN)
+    if not np.isfinite(unclipped.interval[0]):
+        return unclipped
+
+    def interval_at(confidence: float) -> tuple[float, float]:
+        low, high = unclipped.interval_at(confidence)
+        return max(low, -1.0), min(high, 1.0)
+
+    return replace(unclipped, interval=interval_at(CONFIDENCE), interval_at=interval_at)
 
 
-def counted(what: str, found: int, among: int, of: str, less: float = 0.0) -> Effect:
+def counted(what: str, found: int, among: int, of: str, less: float = 0.0, candidates: int = 1) -> Effect:
     """Return a share in percent, minus ``less`` points, with Wilson's interval for independent items.
 
-    :func:`effect` cannot be used here, because shares of 0 or 1 have no sample variance.
+    :func:`effect` cannot be used here, because shares of 0 or 1 have no sample variance. If the share is the best of several
+    `candidates`, the intervals of all of them hold at once, by Bonferroni's correction.
     """
     from scipy.stats import binomtest  # imported late, as above
 
-    low, high = binomtest(found, among).proportion_ci(CONFIDENCE, "wilson")
-    return Effect(what, 100 * found / among - less, (100 * low - less, 100 * high - less), f"this model: {among} {of}")
+    def interval_at(confidence: float) -> tuple[float, float]:
+        low, high = binomtest(found, among).proportion_ci(1 - (1 - confidence) / candidates, "wilson")
+        return 100 * low - less, 100 * high - less
+
+    n = f"this model: {among} {of}" + (f", best of {candidates}" if candidates > 1 else "")
+    return Effect(what, 100 * found / among - less, interval_at(CONFIDENCE), n, interval_at=interval_at)
 
 
 def over_seeds(what: str, values, over: str = "student seed") -> Effect:

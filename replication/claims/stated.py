@@ -5,7 +5,19 @@ import math
 import pandas as pd
 
 #: Columns without which a claim cannot be judged.
-NEEDED = ("id", "paper", "section", "statement", "kind", "effect", "relation", "threshold", "unit", "band", "premise")
+NEEDED = (
+    "id",
+    "paper",
+    "section",
+    "statement",
+    "kind",
+    "effect",
+    "relation",
+    "threshold",
+    "unit",
+    "budgets",
+    "premise",
+)
 RELATIONS = ("<=", ">=")
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BeforeValidator, Field, ValidationError
 
+from replication.config.budgets import Budgets
 from replication.config.captioning import Captioning
 from replication.config.char_lm import CharLM, Patterns
 from replication.config.errors import ConfigurationError, sentences
@@ -70,6 +71,7 @@ class Config(Section):
         1, description="GPUs of a training; 0 on a cluster without. Results do not depend on this key."
     )
     node_cores: t.Count = Field(4, description="Cores of a cluster's node. Results do not depend on this key.")
+    budgets: Budgets = Budgets()
     masked_lm: t.Maybe[MaskedLM] = None
     translation: t.Maybe[Translation] = None
     char_lm: t.Maybe[CharLM] = None

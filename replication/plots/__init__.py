@@ -6,7 +6,7 @@ Functions either draw into given axes, or return a whole figure. ``style`` conta
 
 from replication.plots.captioning import attention_over_picture
 from replication.plots.cells import fill_cells, shade_cells
-from replication.plots.curves import against_blocks, head_grid, near_gold, score_floor, spans_in_training, tradeoff
+from replication.plots.curves import against_blocks, head_grid, score_floor, spans_in_training, tradeoff
 from replication.plots.factorised import draw_parts, draw_reach, draw_shares, factorised_heads, reach_growth, reach_key
 from replication.plots.matrices import (
     draw_graph,
@@ -49,7 +49,6 @@ __all__ = [
     "graph_key",
     "head_grid",
     "legend_below",
-    "near_gold",
     "powers_of_ten",
     "predicted_maps",
     "reach_growth",

@@ -1,67 +1,49 @@
-"""Scores by sparsity, number of blocks and training progress, with a labelled curve per method."""
+"""Scores by share of pairs, number of blocks and training progress, with a labelled curve per method."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replication.methods import BLOCK_METHODS, BLUE, GREEN, METHODS, VERMILLION
+from replication.plots.budgets import draw_curve, mark_gold, share_axis
 from replication.plots.style import COLUMN, TEXT, legend_below
-from replication.points import front
 from replication.results import CHARACTER_MODELS, SPAN_MODELS
 
 
-def tradeoff(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float, lowest: float | None = None) -> None:
-    """Draw a score by sparsity: all points, each method's Pareto front, and the gold sparsity (Figs. 2, 4).
+def tradeoff(
+    axes: Axes,
+    points: pd.DataFrame,
+    score: str,
+    gold_share: float,
+    shown: Callable[[np.ndarray], np.ndarray] = np.asarray,
+) -> None:
+    """Draw a score by the share of pairs computed: all points, each method's hull, and the gold graph's share (Figs. 2, 4).
 
     Parameters
     ----------
     axes : Axes
         Panel to draw into.
     points : DataFrame
-        Rows with ``method``, ``sparsity`` and the score.
+        Rows with ``method``, ``sparsity``, the score and, if there are several seeds, ``seed``.
     score : str
         Column of the score; higher is better.
-    gold_sparsity : float
+    gold_share : float
         Drawn as a dashed line.
-    lowest : float, optional
-        Lower end of the panel. Front points below it are drawn there as small triangles.
+    shown : callable
+        Function from the score to the drawn quantity, such as a ratio of perplexities.
     """
-    fronts = front(points, score)
     for name, method in METHODS.items():
-        every, best = points[points.method == name], fronts[fronts.method == name]
-        axes.scatter(every.sparsity, every[score], s=3, color=method.color, alpha=0.2, linewidths=0)
-        axes.plot(
-            best.sparsity,
-            best[score],
-            markersize=4,
-            markevery=max(1, len(best) // 12),
-            label=method.label,
-            **method.style,
-        )
-        if lowest is not None and len(below := best.sparsity[best[score] < lowest]):
-            axes.plot(below, [lowest] * len(below), "v", color=method.color, markersize=3, clip_on=False)
-    if lowest is not None:
-        axes.plot([], [], "v", color="0.4", markersize=3, label="below the panel")
-    # The label has no number, because several panels may share one legend.
-    axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.8, label="gold sparsity")
-    axes.set(xlabel="sparsity", xlim=(-0.02, 1.02))
-    if lowest is not None:
-        axes.set_ylim(bottom=lowest)
-
-
-def near_gold(axes: Axes, points: pd.DataFrame, score: str, gold_sparsity: float, lowest_sparsity: float = 0.9) -> None:
-    """Draw an inset of :func:`tradeoff` for the sparsities near the gold graph's, where its curves lie close together."""
-    inset = axes.inset_axes((0.1, 0.12, 0.48, 0.36))
-    tradeoff(inset, points, score, gold_sparsity)
-    shown = points[points["sparsity"] >= lowest_sparsity]
-    inset.set(xlim=(lowest_sparsity, 1.0), xlabel="", ylim=(shown[score].min() - 0.02, shown[score].max() + 0.02))
-    inset.set_xticks([lowest_sparsity, (1 + lowest_sparsity) / 2, 1.0])
-    inset.tick_params(labelsize=6)
-    inset.set_title(f"sparsity from {lowest_sparsity}", fontsize=6.5)
+        every = points[points["method"] == name]
+        axes.scatter(1 - every["sparsity"], shown(every[score]), s=2, color=method.color, alpha=0.15, linewidths=0)
+        if len(every):
+            draw_curve(axes, every, score, method, shown)
+    mark_gold(axes, gold_share)
+    share_axis(axes, min((1 - points["sparsity"]).clip(lower=1e-3).min(), gold_share))
 
 
 def score_floor(points: pd.DataFrame, measure: str, full: float) -> float | None:
@@ -162,12 +144,12 @@ def spans_in_training(logs: pd.DataFrame) -> Figure:
 
 
 def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
-    """Draw recall by sparsity for every layer (row) and head (column) at one window (Figs. 8-10).
+    """Draw recall by the share of pairs computed for every layer (row) and head (column) at one window (Figs. 8-10).
 
     Parameters
     ----------
     sweep : DataFrame
-        Rows of one window, averaged over seeds.
+        Rows of one window, of every seed.
     gold : DataFrame
         ``layer``, ``head`` and ``gold_sparsity``.
     """
@@ -180,13 +162,15 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
     for (layer, head), rows in sweep.groupby(["layer", "head"]):
         axes = grid[layer, head]
         for name, method in METHODS.items():
-            curve = rows[rows.method == name].sort_values("sparsity")
             # Longformer and BigBird nearly coincide: the second is drawn as a thin line on the first's broad one.
             drawn = sizes | ({"linewidth": 3 * sizes["linewidth"], "zorder": 1} if name == "longformer" else {})
-            axes.plot(curve.sparsity, curve.recall, label=method.label, **method.style, **drawn)
-        gold_sparsity = gold[(gold.layer == layer) & (gold["head"] == head)]["gold_sparsity"].item()
-        axes.axvline(gold_sparsity, color="black", linestyle="--", linewidth=0.8, label="gold sparsity of the head")
-    axes.set(xlim=(sweep["sparsity"].min() - 0.04, 1.03))
+            if len(curve := rows[rows["method"] == name]):
+                draw_curve(axes, curve, "recall", method, markevery=0.3, **drawn)
+        of_head = gold[(gold["layer"] == layer) & (gold["head"] == head)]
+        mark_gold(axes, 1 - of_head["gold_sparsity"].item(), "gold graph's share of the head")
+    smallest = min(1 - sweep["sparsity"].max(), 1 - gold["gold_sparsity"].max())
+    share_axis(axes, max(smallest, 1e-3), labelled=(0.01, 1.0) if is_narrow else (0.001, 0.01, 0.1, 1.0))
+    axes.set_xlabel("")
     for head, axes in enumerate(grid[0]):
         axes.set_title(str(head + 1) if is_narrow and head > 0 else f"head {head + 1}")
     # The panels of a row share their axes. Rows have their own, because the window alone covers the first layers.
@@ -195,10 +179,8 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
         margin = 0.08 * (1 - lowest) + 0.001
         line[0].set(ylabel=f"layer {layer + 1}", ylim=(lowest - margin, 1 + margin))
         line[0].locator_params(axis="y", nbins=4)
-    axes.locator_params(axis="x", nbins=2 if is_narrow else 4)
-    axes.xaxis.set_major_formatter("{x:g}")  # "0.5" and "1.0" would touch below narrow panels
     for axes in grid[-1, heads // 2 : heads // 2 + 1] if is_narrow else grid[-1]:
-        axes.set_xlabel("sparsity")
+        axes.set_xlabel("pairs computed, %")
     figure.supylabel("recall of gold edges")
     legend_below(figure, axes)
     return figure

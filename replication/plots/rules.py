@@ -1,32 +1,31 @@
-"""Selection rules: recall and drift by sparsity."""
+"""Selection rules: recall and drift by the share of pairs that they compute."""
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from replication.methods import RULES
-from replication.points import front
+from replication.plots.budgets import draw_curve, share_axis
 
 
-def rules(axes: Axes, points: pd.DataFrame, measure: str, x: str = "sparsity") -> None:
-    """Draw each rule's Pareto front of a measure and sparsity; tuned heads are stars.
+def rules(axes: Axes, points: pd.DataFrame, measure: str) -> None:
+    """Draw each rule's hull of a measure by the share of pairs, with a band over seeds; tuned heads are stars.
 
     Parameters
     ----------
     axes : Axes
         Panel to draw into.
     points : DataFrame
-        Rows of :func:`replication.points.rule_points`.
+        Rows of :func:`replication.points.rule_points`, by seed.
     measure : str
         Column to draw; lower is better for ``drift``, higher for others.
-    x : str
-        ``sparsity``, or ``visited`` for its complement.
     """
-    better = points.assign(score=-points[measure] if measure == "drift" else points[measure])
-    fronts = front(better[better["method"].isin(RULES)], "score").assign(visited=lambda table: 1 - table["sparsity"])
+    sign = -1 if measure == "drift" else 1
+    better = points.assign(score=sign * points[measure])
     for name, rule in RULES.items():
-        curve = fronts[fronts["method"] == name]
-        if len(curve):
-            axes.plot(curve[x], curve[measure], label=rule.label, **rule.style)
-    tuned = points[points["method"] == "sparsified"].assign(visited=lambda table: 1 - table["sparsity"])
+        if len(rows := better[better["method"] == name]):
+            draw_curve(axes, rows, "score", rule, lambda score: np.multiply(sign, score))
+    tuned = points[points["method"] == "sparsified"]
     if len(tuned):
-        axes.plot(tuned[x], tuned[measure], "*", color="black", markersize=8, label="each head tuned")
+        axes.plot(1 - tuned["sparsity"], tuned[measure], "*", color="black", markersize=8, label="each head tuned")
+    share_axis(axes, (1 - points["sparsity"]).clip(lower=1e-3).min())

@@ -12,8 +12,9 @@ import pandas as pd
 import yaml
 
 from replication.claims.finding import UNTESTED
-from replication.claims.overview import MAIN, demonstrates, overview
+from replication.claims.overview import demonstrates, in_abstracts, overview
 from replication.claims.runs import PAPERS, known, ledgers
+from replication.claims.stability import counted
 from replication.claims.stated import check_claims
 from replication.files.machines import joined, machines
 from replication.files.manifest import read_manifest
@@ -96,7 +97,7 @@ def page(root: Path, profile: str) -> str:
         date=finished(results),
         commit=commit(root) if is_of_commit else "",
         counts={filed: counts.get(filed, 0) for filed in (*VERDICTS, DEMONSTRATION)},
-        main=[by_id[name] for name in MAIN],
+        main=[by_id[name] for name in in_abstracts(claims)["id"]],
         papers={paper: [claim for claim in judged if claim.row.paper == paper] for paper in claims["paper"].unique()},
         first=[picture for picture in figures if picture.name == FIRST],
         pictures=[picture for picture in figures if picture.name != FIRST],
@@ -122,7 +123,8 @@ class Judged:
     @property
     def together(self) -> str:
         """Return the numbers of other runs with each verdict in words, such as ``2 hold, 1 fails``."""
-        words = [row.verdict for name, row in self.elsewhere.items() if name != PAPERS and not demonstrates(row)]
+        real = [row for name, row in self.elsewhere.items() if name != PAPERS and not demonstrates(row)]
+        words = [counted(row.verdict, row.stability) for row in real]
         plural = {"holds": "hold", "fails": "fail"}
         counts = {verdict: words.count(verdict) for verdict in VERDICTS if verdict in words}
         return ", ".join(f"{n} {plural.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in counts.items())

@@ -4,24 +4,41 @@ Only findings of a paper, tested on real data, are counted. Identities check thi
 demonstration.
 """
 
+import re
+
 import pandas as pd
 
-from replication.claims.overview import MAIN, effect, needed, unmet
+from replication.claims.finding import DEPENDS, FAILS, HOLDS, SETTLED, UNDECIDED, UNTESTED
+from replication.claims.overview import effect, in_abstracts, needed, unmet
+from replication.claims.runs import PAPERS, known
+from replication.claims.stability import STABLE, counted
 from replication.files.paths import ROOT
 from replication.tables.markers import markdown
+from replication.tables.regimes import REGIMES, configuration, regime
 
-VERDICTS = ["holds", "fails", "undecided", "not comparable", "untested"]
-DECIDED = VERDICTS[:3]
-#: Names of the default profile's run, and of the papers' own tables.
-DEMO, PAPERS = "demo", "papers"
+#: Verdicts of runs that decide a claim.
+DECIDED = [*SETTLED, UNDECIDED]
+VERDICTS = [*DECIDED, "not comparable", UNTESTED]
+#: Name of the default profile's run.
+DEMO = "demo"
+
+
+def published() -> pd.DataFrame:
+    """Return ``config/published/claims.csv``."""
+    return pd.read_csv(ROOT / "config" / "published" / "claims.csv", keep_default_na=False)
 
 
 def ledger(run: str) -> pd.DataFrame:
-    """Return the ledger of a reported run, with each claim's ``measure``, ``unit``, ``relation`` and ``threshold``."""
+    """Return the ledger of a reported run, with each claim's ``measure``, ``unit``, ``relation`` and ``threshold``.
+
+    Claims that the stored ledger judged by another rule are untested. ``counts_as`` is the verdict that counts.
+    """
+    claims = published()
     judged = pd.read_csv(ROOT / "reported" / run / "claims.csv", keep_default_na=False)
-    published = pd.read_csv(ROOT / "config" / "published" / "claims.csv", keep_default_na=False)
-    published = published.rename(columns={"effect": "measure"})
-    return judged.merge(published[["id", "measure", "unit", "relation", "threshold"]], on="id", validate="one_to_one")
+    table = known(claims, judged)
+    table["counts_as"] = [counted(row.verdict, row.stability) for row in table.itertuples()]
+    claims = claims.rename(columns={"effect": "measure"})
+    return table.merge(claims[["id", "measure", "unit", "relation", "threshold"]], on="id", validate="one_to_one")
 
 
 def runs() -> dict[str, pd.DataFrame]:
@@ -31,97 +48,119 @@ def runs() -> dict[str, pd.DataFrame]:
 
 
 def evidence() -> dict[str, pd.DataFrame]:
-    """Return each run's claims on real data, indexed by id; runs without any are left out."""
-    real = {name: table[table["data"] == "real"].set_index("id") for name, table in runs().items() if name != PAPERS}
-    return {name: table for name, table in real.items() if not table.empty}
+    """Return each run's claims on real data, indexed by id, with their ``regime``; runs without any are left out."""
+    real = {}
+    for name, table in runs().items():
+        shown = table[table["data"] == "real"].set_index("id")
+        if name != PAPERS and not shown.empty:
+            settings = configuration(name)
+            real[name] = shown.assign(regime=[regime(claim, settings) for claim in shown.index])
+    return real
 
 
 def findings() -> dict[str, pd.DataFrame]:
     """Return the part of :func:`evidence` on the papers' findings; runs that test none are left out."""
     tables = {name: table[table["kind"] == "finding"] for name, table in evidence().items()}
-    return {name: table for name, table in tables.items() if (table["verdict"] != "untested").any()}
+    return {name: table for name, table in tables.items() if (table["verdict"] != UNTESTED).any()}
 
 
-def outcomes(kind: str = "finding") -> pd.Series:
-    """Return the common outcome of each claim over all runs on real data, by id.
+def outcomes(kind: str = "finding") -> pd.DataFrame:
+    """Return the common outcome of each claim over all runs on real data of a regime: a row per claim, a column per regime.
 
-    ``holds``, ``fails`` or ``undecided`` if all runs with one of these verdicts agree, ``holds or undecided`` or ``fails or
-    undecided`` if some are undecided, ``differs`` if it holds in some and fails in others, and ``no verdict`` if there is none.
+    Unstable verdicts count as undecided. If all runs of a regime with a verdict agree, it is the outcome. Else it is ``holds or
+    undecided``, ``fails or undecided`` or ``depends on the budget or undecided`` if the others are undecided, and ``differs``
+    if they are not. A claim that no run of a regime decides has an empty outcome there.
     """
-    everything = pd.concat(evidence().values())
-    judged = everything[everything["verdict"].isin(DECIDED)]
-    common = judged.groupby(level=0)["verdict"].agg(_together)
-    claims = ledger(DEMO)
-    return common.reindex(claims.loc[claims["kind"] == kind, "id"]).fillna("no verdict")
+    claims = published()
+    rows = [table[table["counts_as"].isin(DECIDED)] for table in evidence().values()]
+    judged = pd.concat([table.reset_index()[["id", "regime", "counts_as"]] for table in rows]) if rows else None
+    index = pd.Index(claims.loc[claims["kind"] == kind, "id"])
+    if judged is None or judged.empty:
+        return pd.DataFrame("", index, list(REGIMES))
+    common = judged.groupby(["id", "regime"])["counts_as"].agg(_together).unstack()
+    return common.reindex(index=index, columns=list(REGIMES)).fillna("")
 
 
 def _together(verdicts: pd.Series) -> str:
     """Return the common outcome of some verdicts."""
     given = [verdict for verdict in DECIDED if (verdicts == verdict).any()]
-    return "differs" if {"holds", "fails"} <= set(given) else " or ".join(given)
+    return "differs" if len(set(given) - {UNDECIDED}) > 1 else " or ".join(given)
 
 
-#: Wording of each outcome of :func:`outcomes`.
-WORDING = {
-    "holds": "hold in every run that tests them",
-    "holds or undecided": "hold in some and are undecided in the others",
-    "fails": "fail in every run that tests them",
-    "fails or undecided": "fail in some and are undecided in the others",
-    "differs": "hold in some and fail in others",
-    "undecided": "are undecided",
-    "no verdict": "have no verdict",
-}
+#: Outcomes of :func:`outcomes`, in the order of tables.
+OUTCOMES = (
+    HOLDS, f"{HOLDS} or {UNDECIDED}", FAILS, f"{FAILS} or {UNDECIDED}", DEPENDS, f"{DEPENDS} or {UNDECIDED}", "differs",
+    UNDECIDED,
+)  # fmt: skip
 
 
 def verdicts() -> str:
-    """Return a sentence with the number of claims per outcome, counting each claim once over all runs."""
-    known = outcomes()
-    counts = ", ".join(f"{(known == outcome).sum()} {words}" for outcome, words in WORDING.items())
-    ours, identities = outcomes("ours"), outcomes("identity")
-    return (
-        f"**{len(known)} findings of the papers, tested on real data in {len(findings())} runs:** {counts}."
-        f" Not counted: {len(ours)} claims of this repository, {len(identities)} identities that check the implementation, and"
-        " everything measured on generated pictures, which is a demonstration."
+    """Return the number of findings per regime and outcome, and how many of the settled verdicts about curves are stable."""
+    known_outcomes = outcomes()
+    shown = [name for name in REGIMES if known_outcomes[name].any()]
+    used = [outcome for outcome in OUTCOMES if (known_outcomes == outcome).any(axis=None)]
+    rows = [[name, *(str((known_outcomes[name] == outcome).sum()) for outcome in used)] for name in shown]
+    without = (known_outcomes == "").all(axis=1).sum()
+    ours, identities = ((published()["kind"] == kind).sum() for kind in ("ours", "identity"))
+    text = (
+        f"**{len(known_outcomes)} findings of the papers, tested on real data in {len(findings())} runs;** {without} of them"
+        f" have no verdict in any regime. {stable()} Not counted: {ours} claims of this repository, {identities} identities"
+        " that check the implementation, and everything measured on generated pictures, which is a demonstration."
     )
+    return f"{text}\n\n{markdown(['regime', *used], rows)}"
+
+
+def stable() -> str:
+    """Return a sentence with the number of settled verdicts about curves, and of the stable ones among them."""
+    about_curves = pd.concat([table.loc[table["stability"] != "", "stability"] for table in runs().values()])
+    count = (about_curves == STABLE).sum()
+    return f"Of {len(about_curves)} settled verdicts about curves, {count} are stable; the others count as undecided."
 
 
 def main() -> str:
-    """Return the main claims on real data: the common outcome, and each run's verdict and effect."""
-    known, together = evidence(), outcomes()
-    statements = ledger(DEMO).set_index("id")
+    """Return the claims of the papers' abstracts on real data: each regime's outcome, and each run's verdict and effect."""
+    real, common = evidence(), outcomes()
+    claims = published()
     rows = []
-    for claim in MAIN:
-        judged = {name: table.loc[claim] for name, table in known.items() if claim in table.index}
+    for claim in in_abstracts(claims).itertuples():
+        judged = {name: table.loc[claim.id] for name, table in real.items() if claim.id in table.index}
         # Runs that decide the claim, and runs that measured something for it.
-        decided = [name for name, row in judged.items() if row["verdict"] in DECIDED]
+        chosen = [name for name, row in judged.items() if row["verdict"] in DECIDED]
         near = [name for name, row in judged.items() if row["numbers"] != "not measured here"]
         # If no run decides the claim, show the run that lacks least.
-        chosen = decided or sorted(near, key=lambda name: len(judged[name]["change"]))[:1]
+        chosen = chosen or sorted(near, key=lambda name: len(judged[name]["change"]))[:1]
         shown = "; ".join(f"{verdict(judged[name])} ([{name}]({name}))" for name in chosen)
-        rows.append([statements.loc[claim, "statement"], together[claim], shown, needed(statements.loc[claim])])
+        statement = claims.set_index("id").loc[claim.id]
+        rows.append([claim.statement, _by_regime(common.loc[claim.id]), shown or "not measured", needed(statement)])
     return markdown(
-        ["claim", "together", "on real text: verdict, effect (95 % interval)", "the effect has to be"], rows
+        ["claim", "outcome by regime", "on real text: verdict, effect (95 % interval)", "the effect has to be"], rows
     )
 
 
-#: Main claims that the README shows, each with one run that decides it.
-FIVE = {
-    "mlm-recall-distance-first": "demo",
-    "mlm-perplexity-distance-first": "brown-512",
-    "blocks-two-beat-22-of-bigbird": "brown-512",
-    "mt-bleu-on-par-at-gold-sparsity": "darby",
-    "xst-top-k-leads": "multi30k-forms",
-}
+def _by_regime(common: pd.Series) -> str:
+    return "; ".join(f"{name}: {outcome}" for name, outcome in common.items() if outcome) or "no verdict"
 
 
-def five() -> str:
-    """Return five main claims with one run's verdict each, and the common outcome of all runs."""
-    known, together = evidence(), outcomes()
-    rows = []
-    for claim, name in FIVE.items():
-        row = known[name].loc[claim]
-        rows.append([row["statement"], f"{verdict(row)} ([{name}](reported/{name}))", needed(row), together[claim]])
-    return markdown(["claim", "one run: verdict, effect (95 % interval)", "it has to be", "together"], rows)
+def abstracts() -> str:
+    """Return the claims of the papers' abstracts, in their order, with the outcome over all runs of each regime."""
+    common = outcomes()
+    claims = in_abstracts(published())
+    rows = [[row["paper"], row["statement"], _by_regime(common.loc[row["id"]])] for _, row in claims.iterrows()]
+    return markdown(["paper", "claim of its abstract", "outcome over all runs, by regime"], rows)
+
+
+def lost_at_gold() -> str:
+    """Return a sentence with the BLEU that distance and k-means lose with the gold graph's share of the pairs, in all runs."""
+    claim, lost, names = "mt-bleu-on-par-at-gold-sparsity", [], []
+    for name, table in evidence().items():
+        row = table.loc[claim] if claim in table.index else None
+        if row is not None and row["verdict"] in DECIDED:
+            lost += [float(row["effect"]), *map(float, re.findall(r"BLEU lost at [^:]*: (-?[0-9.]+)", row["numbers"]))]
+            names.append(name)
+    return (
+        f"With the gold graph's share of the pairs, distance and k-means lose {min(lost):.1f} to {max(lost):.1f} BLEU against"
+        f" the full model, in {len(lost)} comparisons of {', '.join(names)}."
+    )
 
 
 def counts() -> str:
@@ -129,7 +168,7 @@ def counts() -> str:
     rows = []
     papers = runs()[PAPERS]
     for name, table in [*findings().items(), (PAPERS, papers[papers["kind"] == "finding"])]:
-        number = table["verdict"].value_counts()
+        number = table["counts_as"].value_counts()
         what = "the papers' own tables" if name == PAPERS else name
         rows.append([f"[{what}]({name})", *(str(number.get(verdict, 0)) for verdict in VERDICTS[:-1])])
     return markdown(["run", *VERDICTS[:-1]], rows)
@@ -139,20 +178,9 @@ def demonstration() -> str:
     """Return the default profile's verdicts on generated pictures."""
     rows = []
     for _, row in ledger(DEMO).iterrows():
-        if row["data"] == "generated" and row["verdict"] != "untested":
+        if row["data"] == "generated" and row["verdict"] != UNTESTED:
             rows.append([row["statement"], verdict(row), needed(row), over(row)])
     return markdown(["claim", "verdict, effect (95 % interval)", "the effect has to be", "over"], rows)
-
-
-def decided(of: tuple[str, ...], prefixes: tuple[str, ...]) -> str:
-    """Return the claims that one of these runs decides, with a column per run and the criterion."""
-    shown = {name: table.set_index("id") for name, table in runs().items() if name in of}
-    rows = []
-    for claim in shown[of[0]].itertuples():
-        cells = {name: shown[name].loc[claim.Index] for name in of}
-        if claim.Index.startswith(prefixes) and any(row["verdict"] in DECIDED for row in cells.values()):
-            rows.append([claim.statement, *(verdict(row) for row in cells.values()), needed(cells[of[0]])])
-    return markdown(["claim", *(f"{name}: effect (95 % interval)" for name in of), "the effect has to be"], rows)
 
 
 def judged(run: str, prefixes: tuple[str, ...]) -> str:
@@ -182,40 +210,18 @@ def _judged(claims: pd.DataFrame) -> str:
 
 
 def over(row: pd.Series) -> str:
-    """Return the compared sparsities, and what the interval varies over."""
+    """Return the compared budget, and what the interval varies over."""
     return "; ".join(filter(None, [row["where"], row["n"]]))
 
 
 def verdict(row: pd.Series) -> str:
     """Return a ledger row's verdict and effect, with its interval, the unmet premises, or the missing comparison."""
     if row["verdict"] == "untested":
-        # The missing comparisons come first in `numbers`.
-        return f"untested: {row['numbers'].split('; settings')[0].split('; ')[0]}".removesuffix(": ")
+        # The verdicts at the budgets come first in `numbers`, or else the missing comparisons.
+        parts = row["numbers"].split("; ")
+        at_budgets = [part for part in parts if re.fullmatch(r"at [0-9.]+ (x gold|%): [a-z ]+", part)]
+        return f"untested: {', '.join(at_budgets) or parts[0]}".removesuffix(": ")
     if row["verdict"] == "not comparable":
         return f"not comparable, {effect(row)}: {'; '.join(unmet(row['premise']))}"
-    return f"**{row['verdict']}**, {effect(row)}"
-
-
-def masked_lm() -> str:
-    """Return the claims decided on Brown, by two models at the papers' sequence length and one at a quarter of it."""
-    return decided(("brown-512", "brown-512-seed1", "brown"), ("sparse-consistency", "mlm-", "blocks-"))
-
-
-def translation() -> str:
-    """Return the claims decided on Darby's verses and on Multi30k's short sentences."""
-    return decided(("darby", "darby-near-gold", "darby-en-de", "multi30k"), ("mt-",))
-
-
-def forms() -> str:
-    """Return the claims decided by attention forms on Multi30k and Darby, and by normalisers on Multi30k."""
-    return decided(("multi30k-forms", "darby-forms", "multi30k-speed"), ("est-", "xst-"))
-
-
-def documents() -> str:
-    """Return the claims decided on Darby's chapters."""
-    return decided(("darby-documents",), ("xst-documents-",))
-
-
-def characters() -> str:
-    """Return the claims decided on War and Peace."""
-    return decided(("war-and-peace-512", "war-and-peace-spans"), ("clm-",))
+    stability = row.get("stability", "")
+    return f"**{row['verdict']}**, {effect(row)}" + (f", {stability}" if stability not in ("", STABLE) else "")

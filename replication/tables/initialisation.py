@@ -1,11 +1,8 @@
-"""Effect of a model's initialisation on each method's recall above the window."""
+"""Effect of a model's initialisation on each method's recall with five times the gold graph's pairs."""
 
 from pathlib import Path
 
-import pandas as pd
-
-from replication.claims.band import Band
-from replication.claims.curves import Curves, above
+from replication.claims.curves import Curves
 from replication.claims.masked_lm import recall_curves
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
@@ -22,22 +19,20 @@ RUNS = {
     "brown-512-minilm": "pretrained",
     "brown-512-minilm-seed1": "pretrained, a second model",
 }
-BAND = Band.parse("gold - 0.10")
+BUDGET = "5 x gold"
 
 
 def initialisation() -> str:
-    """Return a row for perplexity, the gold sparsity and each method's recall above the window near that sparsity."""
+    """Return a row for perplexity, the gold sparsity and each method's recall at :data:`BUDGET`."""
     folders = {run: ROOT / "reported" / run / "masked_lm" for run in RUNS}
     compared = {run: recall_curves(folder) for run, folder in folders.items()}
-    gained = {run: above(curves, "window", BAND) for run, curves in compared.items()}
     rows = [
         ["perplexity, held out", *(f"{_perplexity(folder):.1f}" for folder in folders.values())],
-        ["gold sparsity", *(f"{curves.gold:.3f}" for curves in compared.values())],
+        ["gold sparsity", *(f"{1 - curves.gold:.3f}" for curves in compared.values())],
     ]
     for name, method in METHODS.items():
-        if name != "window" and any(name in curves.fronts for curves in compared.values()):
-            cells = [_cell(gained[run], compared[run], name) for run in RUNS]
-            rows.append([f"{method.label}: recall above the window", *cells])
+        if any(name in curves.methods for curves in compared.values()):
+            rows.append([f"{method.label}: recall at {BUDGET}", *(_cell(curves, name) for curves in compared.values())])
     return markdown(["query and key weights start", *RUNS.values()], rows)
 
 
@@ -46,8 +41,10 @@ def _perplexity(folder: Path) -> float:
     return float(table[table.index.str.startswith("entmax ")].item())
 
 
-def _cell(gained: pd.DataFrame, curves: Curves, method: str) -> str:
-    """Format the mean and deviation over student seeds, or the end of the method's grid if it is below the band."""
-    if method not in gained.index:
-        return f"ends at {curves.reach(method):.3f}"
-    return f"{gained.loc[method, 'mean']:+.1f} ± {gained.loc[method, 'std']:.1f}"
+def _cell(curves: Curves, method: str) -> str:
+    """Format the mean and deviation over student seeds."""
+    budget = curves.named(BUDGET)
+    if method not in curves.methods or not curves.has(method, budget):
+        return "not measured"
+    recall = curves.at(method, budget)[0]
+    return f"{recall.mean():.1f} ± {recall.std(ddof=1):.1f}"

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.patches import Rectangle
 
@@ -67,13 +67,20 @@ def test_cells_are_filled_where_they_are_true_and_shaded_by_their_value():
     assert sum(len(shape.get_path().vertices) for shape in axes.patches[1:]) == 5 * 5
 
 
-def test_what_scores_too_little_to_be_drawn_stands_at_the_edge():
-    points = pd.DataFrame({"method": "window", "sparsity": [0.1, 0.5, 0.9], "score": [3.0, 2.0, 0.5]})
+def test_curves_are_hulls_over_a_logarithmic_share_with_a_band_over_seeds():
+    """A point below the line between its neighbours is not on the curve, and seeds span the band."""
+    points = pd.DataFrame({"method": "window", "sparsity": [0.9, 0.8, 0.6], "score": [1.0, 1.5, 4.0]})
+    points = pd.concat([points.assign(seed=0), points.assign(seed=1, score=points["score"] + 1)])
     _, axes = plt.subplots()
-    plots.tradeoff(axes, points, "score", 0.95, lowest=1.0)
-    edge = [line for line in axes.lines if line.get_marker() == "v" and len(line.get_xdata())]
-    assert [line.get_xydata().tolist() for line in edge] == [[[0.9, 1.0]]]
-    assert axes.get_ylim()[0] == 1.0
+    plots.tradeoff(axes, points, "score", 0.2, shown=lambda score: 10 * np.asarray(score))
+    curve, gold = axes.lines
+    assert np.interp(0.2, *curve.get_xydata().T) == pytest.approx(10 * 2.5)
+    assert gold.get_xdata()[0] == 0.2
+    assert axes.get_xscale() == "log"
+    assert axes.get_xlim()[0] == pytest.approx(0.09)
+    (band,) = [found for found in axes.collections if isinstance(found, PolyCollection)]
+    at_gold = [y for x, y in band.get_paths()[0].vertices if x == pytest.approx(0.2)]
+    assert sorted({round(y, 9) for y in at_gold}) == [20.0, 30.0]
 
 
 def test_times_are_medians_with_quartiles_and_hollow_where_something_disturbed_them():

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from replication import results
-from replication.points import at_every_count, front, over_heads, over_seeds, span_at, spans_at_bits, spread
+from replication.points import at_every_count, over_heads, over_seeds, span_at, spans_at_bits, spread
 from replication.results import read_block_times, read_blocks, read_characters, read_replaced, read_sweep
 from replication.settings import as_columns
 from sparselib.forms import FORMS
@@ -51,40 +51,6 @@ def test_over_seeds_is_the_mean_over_seeds():
         assert len(both) == 2
         for measure in MEASURES:
             assert mean[measure] == pytest.approx(sum(both[measure]) / 2)
-
-
-def made_points():
-    """`near` dominates `far` everywhere; each has one point that its own front drops."""
-    rows = [
-        (0, "near", 0.9, 0.4),
-        (0, "near", 0.5, 0.8),
-        (0, "near", 0.4, 0.7),
-        (0, "far", 0.8, 0.2),
-        (0, "far", 0.8, 0.1),
-        (1, "near", 0.5, 1.0),
-        (1, "far", 0.0, 1.0),
-        (1, "far", 1.0, 0.0),
-    ]
-    return pd.DataFrame(rows, columns=["seed", "method", "sparsity", "recall"])
-
-
-def test_front_is_each_methods_own_by_sparsity():
-    kept = front(made_points().query("seed == 0"), "recall")
-    assert kept[["method", "sparsity", "recall"]].to_numpy().tolist() == [
-        ["far", 0.8, 0.2],
-        ["near", 0.5, 0.8],
-        ["near", 0.9, 0.4],
-    ]
-
-
-def test_front_of_another_score_uses_that_score():
-    points = made_points().query("seed == 0").assign(score=[-3.0, -2.0, -1.0, -5.0, -4.0])
-    assert front(points, "score")[["method", "score"]].to_numpy().tolist() == [
-        ["far", -4.0],
-        ["near", -1.0],
-        ["near", -2.0],
-        ["near", -3.0],
-    ]
 
 
 def test_read_sweep_reads_every_seed(tmp_path):

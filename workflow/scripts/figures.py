@@ -4,12 +4,12 @@ import matplotlib.pyplot as plt
 
 from replication import plots
 from replication.files.paths import ROOT
-from replication.points import over_heads, over_seeds
+from replication.points import over_heads
 from replication.results import read_sweep
 from replication.tables.initialisation import RUNS
 
-#: Range of sparsities around the gold graphs'.
-NEAR_GOLD = (0.7, 1.0)
+#: Range of shares of the pairs around the gold graphs'.
+NEAR_GOLD = (0.01, 0.5)
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     figure, axes = plt.subplots(2, len(RUNS) // 2, figsize=(plots.TEXT, 4.8), sharex=True, sharey=True)
     for ax, (run, weights) in zip(axes.T.flat, RUNS.items(), strict=True):
         sweep = over_heads(read_sweep(ROOT / "reported" / run / "masked_lm"))
-        plots.tradeoff(ax, over_seeds(sweep), "recall", sweep.gold_sparsity.mean())
+        plots.tradeoff(ax, sweep, "recall", 1 - sweep.gold_sparsity.mean())
         ax.set(title=weights, xlim=NEAR_GOLD, ylim=(-0.02, 1.02))
         ax.label_outer()
     for ax in axes[:, 0]:

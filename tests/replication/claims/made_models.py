@@ -38,7 +38,7 @@ def blocks(changed, values):
     times = pd.DataFrame(timed).groupby(keys, as_index=False).agg({"model_repeats": " ".join})
     return perplexity() | {
         f"{at}/evaluated/seeds.csv": pd.DataFrame(evaluated),
-        f"{at}/timed.csv": times.assign(block_size=2, clusters=0, length=512, device="abacus"),
+        f"{at}/timed.csv": times.assign(block_size=2, clusters=0, length=512, device="abacus", sessions=5),
     }
 
 
@@ -146,6 +146,7 @@ def speed(changed, values):
             "train_repeats": " ".join(str(one[name, whose][1]) for one in every),
             "bleu": every[0][name, whose][2],
             "decoded_tokens": 5000,
+            "sessions": 5,
         }
         for name, whose in rows
     ]
@@ -181,9 +182,13 @@ def rules(leader, rivals, values):
 
 
 def drifts(leader, rivals, values):
-    """The same with sparsities at which all rules are, so that curves are as far apart as drifts."""
-    table = rules(leader, rivals, values)["retrofit/rules.csv"]
-    return {"retrofit/rules.csv": table.assign(sparsity=table["recall"].map({0.9: 0.6, 1.0: 0.4}))}
+    """The same drifts less the more pairs are visited, with sparsities at which all rules are."""
+    table = rules(leader, rivals, values)["retrofit/rules.csv"].query("recall == 1")
+    points = [
+        table.assign(sparsity=1 - share, drift=table["drift"] + 0.1 * (1 - share), setting=f"target={share}")
+        for share in (0.17, 0.2, 0.25, 0.3, 0.35, 0.45, 0.5, 0.6, 0.65)
+    ]
+    return {"retrofit/rules.csv": pd.concat(points)}
 
 
 def tuned(values):

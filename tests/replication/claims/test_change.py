@@ -3,7 +3,8 @@
 import pytest
 
 from replication.claims.change import changing
-from replication.claims.finding import UNKNOWN, Effect, Rule
+from replication.claims.finding import UNKNOWN, Effect
+from replication.claims.rule import Rule
 
 
 def effect(value, interval, draws=3):

@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from replication.claims import curves, scores
-from replication.claims.band import Band
-from replication.claims.curves import GRID, POINTS, Curves, dominates
+from replication.budgets import budgets_of
+from replication.claims import scores
+from replication.claims.comparison import profile
+from replication.claims.curves import Curves, Points
+from replication.claims.finding import FAILS
+from replication.claims.rule import Rule
 from replication.claims.scores import UNKNOWN, Units, effect, interval, means
+from replication.config.budgets import Budgets
 
 #: Simulated data sets of a cell: the standard error of a coverage is half a point.
 DATA_SETS = 2500
@@ -78,28 +82,37 @@ def test_units_alone_cover_nothing_of_the_next_seed_and_so_one_seed_has_no_inter
     assert interval(values[..., 0], Units(UNITS, "sentences")) == UNKNOWN
 
 
-def smooth(random, seeds):
-    """Return a random smooth curve of each seed, ``[1, seeds, grid]``, whose true mean is 0 at every sparsity."""
-    waves = np.stack([np.cos(2 * np.pi * number * (GRID - 0.85) / 0.15) for number in range(4)])
-    return random.normal(0, 1, (1, seeds, len(waves))) @ waves
+def smooth(random, budgets):
+    """Return a random smooth curve of three seeds at budgets, whose true mean is 0 everywhere."""
+    places = np.log([budget.share for budget in budgets])
+    waves = np.stack([np.cos(number * (places - places[0])) for number in range(4)])
+    return random.normal(0, 1, (3, len(waves))) @ waves
 
 
-def test_intervals_of_dominance_contain_the_true_difference_everywhere_at_once(monkeypatch):
-    asked, together, apart = [], [], []
-
-    def recording(values, units, confidence):
-        asked.append((values, interval(values, units, confidence)))
-        return asked[-1][1]
-
-    monkeypatch.setattr(curves, "interval_of", recording)
-    random = np.random.default_rng(7)
-    for _ in range(DATA_SETS):
-        asked.clear()
-        compared = Curves({"a": smooth(random, 3), "b": np.zeros((1, 3, len(GRID)))}, gold=0.95)
-        dominates(compared, ["a"], ["b"], Band(0.10))
-        assert len(asked) == POINTS
-        together.append(all(low <= 0 <= high for _, (low, high) in asked))
-        apart.append(all(low <= 0 <= high for low, high in (interval(values) for values, _ in asked)))
-    assert np.mean(together) >= 0.95
-    # Each at 95 %, they miss somewhere too often: the correction is needed.
+def test_words_are_right_at_all_budgets_at_once():
+    """Two equal methods are level everywhere in 95 % of the data sets; with the interval of one budget they are not."""
+    budgets = budgets_of(0.02, Budgets())
+    shares = np.array([budget.share for budget in budgets])
+    random, level, apart = np.random.default_rng(7), [], []
+    # Scores that rise steeply with the share, so that curves pass through all points.
+    rising = 1e3 * np.log(shares)
+    for _ in range(DATA_SETS // 5):
+        methods = {"a": [Points(shares, (rising + one)[None]) for one in smooth(random, budgets)]}
+        methods["b"] = [Points(shares, rising[None])] * 3
+        compared = Curves(methods, 0.02, budgets)
+        differences = [compared.difference("a", "b", budget) for budget in budgets]
+        level.append(profile(compared, "a", "b") == f"a: level with b from 50 to {budgets[0]}")
+        apart.append(all(low <= 0 <= high for low, high in map(interval, differences)))
+    assert np.mean(level) >= 0.95
     assert np.mean(apart) < 0.93
+
+
+def test_equal_rivals_make_a_claim_fail_less_often_than_in_one_of_twenty():
+    random, rule = np.random.default_rng(5), Rule(">=", 0.0)
+    corrected, single = [], []
+    for _ in range(DATA_SETS):
+        effects = [effect("it", values, "student seed") for values in random.normal(0, 1, (8, 1, 3))]
+        corrected.append(rule.of_all(effects)[0] == FAILS)
+        single.append(any(rule.verdict(one) == FAILS for one in effects))
+    assert np.mean(corrected) <= 0.05
+    assert np.mean(single) > 0.10

@@ -2,7 +2,8 @@
 
 import pytest
 
-from replication.claims.finding import Effect, Rule
+from replication.claims.finding import Effect
+from replication.claims.rule import Rule
 
 
 def effect(value, low=None, high=None):

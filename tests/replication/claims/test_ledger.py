@@ -10,10 +10,10 @@ from made import MADE
 from made_graphs import CONFIGURATION
 from worlds import ALL_CLAIMS, judged, write_world
 
+from replication.budgets import deciding
 from replication.claims import TASKS, TESTS, VERDICTS, ledger
-from replication.claims.band import Band
-from replication.claims.finding import Rule
 from replication.claims.premises import MEASURES, parse
+from replication.claims.rule import Rule
 from replication.files.paths import ROOT
 
 COLUMNS = [
@@ -23,9 +23,10 @@ COLUMNS = [
     "statement",
     "kind",
     "criterion",
-    "band",
+    "budgets",
     "premise",
     "verdict",
+    "stability",
     "effect",
     "interval",
 ]
@@ -50,13 +51,12 @@ def test_claims_have_a_rule_a_premise_that_is_measured_and_a_notebook():
         assert all((claim.statement, claim.effect, claim.paper, claim.section))
 
 
-def test_claims_have_a_kind_a_source_of_their_threshold_and_a_reason_for_their_band():
+def test_claims_have_a_kind_a_source_of_their_threshold_and_a_reason_for_their_budgets():
     for claim in ALL_CLAIMS.itertuples():
         assert claim.kind in ("finding", "identity", "ours"), claim.id
         assert claim.threshold_source, claim.id
-        assert bool(claim.band) == bool(claim.band_reason), claim.id
-        if claim.band:
-            assert Band.parse(claim.band).below > 0
+        assert bool(claim.budgets) == bool(claim.budgets_reason), claim.id
+        assert not claim.budgets or deciding(claim.budgets)
     assert (ALL_CLAIMS.loc[ALL_CLAIMS["paper"] == "This repository", "kind"] == "ours").all()
 
 

@@ -6,13 +6,20 @@ from worlds import ALL_CLAIMS
 
 from replication.claims.one_claim import one_claim
 
-#: A claim with a band and a premise.
+#: A claim with budgets and a premise.
 NUMBER = 2
 
 
 def run(verdict: str, effect: float | str, **more: str) -> pd.DataFrame:
     row = {"id": ALL_CLAIMS["id"][NUMBER - 1], "verdict": verdict, "effect": effect, "interval": "0.2 to 0.8"}
-    row |= {"where": "sparsity 0.8-0.9", "n": "3 seeds", "premise": "", "change": "more seeds", "data": "real"}
+    row |= {
+        "where": "sparsity 0.8-0.9",
+        "n": "3 seeds",
+        "premise": "",
+        "change": "more seeds",
+        "data": "real",
+        "stability": "stable",
+    }
     return pd.DataFrame([row | {"numbers": "a - b; a - c: 0.7 (0.6 to 0.8)"} | more])
 
 
@@ -30,7 +37,7 @@ def runs() -> dict[str, pd.DataFrame]:
 def test_the_rule_has_its_source_its_band_and_its_premise(runs):
     text = one_claim(ALL_CLAIMS, runs, NUMBER)
     stated = ALL_CLAIMS.iloc[NUMBER - 1]
-    for part in ("statement", "id", "effect", "threshold_source", "band", "band_reason", "premise"):
+    for part in ("statement", "id", "effect", "threshold_source", "budgets", "budgets_reason", "premise"):
         assert str(stated[part]) in text, part
 
 
@@ -38,12 +45,13 @@ def test_runs_that_tested_the_claim_have_a_row(runs):
     text = one_claim(ALL_CLAIMS, runs, NUMBER)
     assert cells(text, "mine")[1:] == [
         "✓ holds",
+        "stable",
         "0.5 (0.2 to 0.8)",
         "sparsity 0.8-0.9; 3 seeds",
         "",
         "more seeds",
     ]
-    assert cells(text, "theirs")[4] == "gold_sparsity >= 0.95 (0.82)"
+    assert cells(text, "theirs")[5] == "gold_sparsity >= 0.95 (0.82)"
     assert "silent" not in text
 
 

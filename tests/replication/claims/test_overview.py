@@ -13,7 +13,7 @@ FINITE = st.floats(-1e6, 1e6)
 
 def judged(verdict="holds", effect=0.5, interval="0.2 to 0.8", **more) -> pd.Series:
     row = {"verdict": verdict, "effect": effect, "interval": interval, "n": "3 seeds", "premise": ""}
-    return pd.Series(row | {"where": "", "change": "more seeds", "data": "real"} | more)
+    return pd.Series(row | {"where": "", "change": "more seeds", "data": "real", "stability": ""} | more)
 
 
 @pytest.fixture

@@ -1,18 +1,16 @@
 """Points of a model that no longer predicts, or no longer translates, are on no front."""
 
-import numpy as np
 import pandas as pd
 from worlds import write_world
 
-from replication.claims.curves import GRID
+from replication.claims.bleu import bleu_curves
 from replication.claims.masked_lm import nats_curves
-from replication.claims.translation import bleu_curves
 
 
-def ends(curve):
-    """The sparsities that a front of one seed reaches."""
-    reached = GRID[np.isfinite(curve[0, 0])]
-    return round(reached[0], 3), round(reached[-1], 3)
+def sparsities(compared):
+    """The sparsities of the window's points."""
+    (points,) = compared.methods["window"]
+    return (1 - points.shares).round(3).tolist()
 
 
 def points(score, values, **more):
@@ -25,10 +23,10 @@ def test_a_point_worse_than_the_bigram_is_left_out(tmp_path):
     table = pd.concat([points("nats", {0.8: 2.0}).assign(method="gold graph"), table])
     known = pd.DataFrame([{"corpus": "held-out", "model": "interpolated bigram", "nats": 5.0}])
     write_world(tmp_path, {"replaced/seeds.csv": table})
-    assert nats_curves(tmp_path).gold == 0.8
-    assert ends(nats_curves(tmp_path).fronts["window"]) == (0.2, 0.9)
+    assert round(nats_curves(tmp_path).gold, 9) == 0.2
+    assert sparsities(nats_curves(tmp_path)) == [0.2, 0.6, 0.9]
     write_world(tmp_path, {"perplexity.csv": known})
-    assert ends(nats_curves(tmp_path).fronts["window"]) == (0.2, 0.6)
+    assert sparsities(nats_curves(tmp_path)) == [0.2, 0.6]
 
 
 def test_a_point_below_half_of_the_full_models_bleu_is_left_out(tmp_path):
@@ -36,7 +34,7 @@ def test_a_point_below_half_of_the_full_models_bleu_is_left_out(tmp_path):
     full = points("bleu", {0.0: 30.0}).assign(method="full", gold_sparsity=0.97)
     write_world(tmp_path, {"replaced/seeds.csv": pd.concat([full, table])})
     compared, of_full = bleu_curves(tmp_path)
-    assert list(compared.fronts) == ["window"]
-    assert ends(compared.fronts["window"]) == (0.2, 0.6)
+    assert list(compared.methods) == ["window"]
+    assert sparsities(compared) == [0.2, 0.6]
     assert of_full[0].tolist() == [30.0]
-    assert compared.gold == 0.97
+    assert round(compared.gold, 9) == 0.03

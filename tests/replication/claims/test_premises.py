@@ -5,6 +5,7 @@ import pytest
 from worlds import write_world
 
 from replication.claims import premises
+from replication.claims.configuration import data
 from replication.claims.premises import Condition, judge, parse
 
 
@@ -66,9 +67,9 @@ def test_data_that_is_written_or_drawn_here_is_told_from_real_data(tmp_path, tas
     for key in reversed(task.split("/")):
         configuration = {key: configuration}
     write_world(tmp_path, {"config.yaml": configuration})
-    assert premises.data(task, tmp_path / task) == expected
+    assert data(task, tmp_path / task) == expected
     (tmp_path / "config.yaml").unlink()
-    assert premises.data(task, tmp_path / task) == ""
+    assert data(task, tmp_path / task) == ""
 
 
 def speeds(softmax, rivals):

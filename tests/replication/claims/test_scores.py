@@ -5,7 +5,8 @@ import pytest
 from sacrebleu.metrics import BLEU
 from scipy import stats
 
-from replication.claims.finding import UNKNOWN, Finding, Rule
+from replication.claims.finding import UNKNOWN, Finding
+from replication.claims.rule import Rule
 from replication.claims.scores import (
     RESAMPLES,
     Units,
@@ -177,3 +178,18 @@ def test_a_score_that_no_resample_reaches_has_an_unknown_interval_without_a_warn
     one = np.array([1.0, 2.0, np.nan, np.nan])
     assert np.isnan(known_variance(one[2:])).all()
     assert known_variance(np.array([1.0, 3.0, np.nan])) == pytest.approx(2)
+
+
+@pytest.mark.parametrize("candidates", [1, 576])
+def test_the_best_of_many_shares_has_wilsons_interval_of_all_of_them_at_once(candidates):
+    """Of shares that are all one half, the best one's interval hardly ever misses it."""
+    from scipy.stats import binomtest
+
+    found = counted("it", 60, 100, "items", candidates=candidates)
+    low, high = binomtest(60, 100).proportion_ci(1 - 0.05 / candidates, "wilson")
+    assert found.interval == pytest.approx((100 * low, 100 * high))
+    assert ("best of 576" in found.n) == (candidates > 1)
+    random = np.random.default_rng(2)
+    best = random.binomial(200, 0.5, (300, 576)).max(axis=1)
+    misses = [counted("it", int(one), 200, "items", candidates=candidates).interval[0] > 50 for one in best]
+    assert np.mean(misses) < 0.05 if candidates > 1 else np.mean(misses) > 0.9
