@@ -103,10 +103,9 @@ def train_translation(place: PairPlace, config: ConfigFile, processes: Processes
     run = receive(config, "train_translation", place=place)
     text = ParallelPlace(run, place)
     section, files = text.section, text.files
-    architecture, training, initial = section.architecture.given(), section.training.given(), None
-    if text.is_pretraining:
-        training = section.pretraining.training.given()
-    elif section.pretraining:
+    architecture, initial = section.architecture.given(), None
+    training = (section.pretraining if text.is_pretraining else section).training.given()
+    if not text.is_pretraining and section.pretraining:
         initial = files.pretraining.model
     inputs(files.data, *([initial] if initial else []))
     output = files.model.parent

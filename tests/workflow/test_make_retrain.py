@@ -89,5 +89,5 @@ def test_without_checkpoints_all_is_trained_in_a_folder_of_its_own(tmp_path, wit
     jobs, text = plan(tmp_path, SHIPPED, "checkpoints=False", "profile=retrained")
     assert trained(jobs) == trained(without)
     assert not any(name.startswith("weights_") for name in jobs)
-    assert "replicate train-masked-lm --processes 1 --config results/retrained/config.yaml" in text
+    assert re.search(r"REPLICATE_GPUS=1 \S+ replicate train-masked-lm --config results/retrained/config.yaml", text)
     assert "results/demo" not in text
