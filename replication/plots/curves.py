@@ -39,7 +39,10 @@ def tradeoff(
     """
     for name, method in METHODS.items():
         every = points[points["method"] == name]
-        axes.scatter(1 - every["sparsity"], shown(every[score]), s=2, color=method.color, alpha=0.15, linewidths=0)
+        # A point per setting, its mean over seeds: a point per seed would treble a figure's file.
+        keys = [name for name in ("setting", "window") if name in every]
+        means = every.groupby(keys)[["sparsity", score]].mean() if keys else every
+        axes.scatter(1 - means["sparsity"], shown(means[score]), s=2, color=method.color, alpha=0.15, linewidths=0)
         if len(every):
             draw_curve(axes, every, score, method, shown)
     mark_gold(axes, gold_share)
