@@ -28,8 +28,9 @@ Methods = Annotated[list[str] | None, typer.Option("--method", help="method of t
 ModelSeed = Annotated[int, typer.Option("--seed", help="one of the seeds of the section")]
 Threads = Annotated[int, typer.Option(min=1, envvar="REPLICATE_THREADS", help="threads of the CPU")]
 Processes = Annotated[int, typer.Option(envvar="REPLICATE_GPUS", help="processes that share each batch, one per GPU")]
-#: Names of the arguments, and of the options, that say what a stage makes.
-PLACES, NAMES = ("place", "task", "names", "notebook"), ("model", "seed", "cell", "recall", "method")
+#: Prefixes of the arguments, and of the options, that say what a stage makes, by their names.
+PREFIXES = dict.fromkeys(("place", "task", "names", "notebook"), "")
+PREFIXES |= {name: f"--{name} " for name in ("model", "seed", "cell", "recall", "method")} | {"values": "--set "}
 
 
 def stage(function: Callable) -> Callable:
@@ -81,7 +82,7 @@ def command_of(function: Callable, arguments: dict[str, object]) -> str:
     """Return the command of a stage, without the options that do not change its results."""
     words = [function.__name__.replace("_", "-")]
     for name, given in arguments.items():
-        prefix = {**dict.fromkeys(PLACES, ""), **{option: f"--{option} " for option in NAMES}}.get(name)
+        prefix = PREFIXES.get(name)
         if prefix is not None and given is not None:
             words += [f"{prefix}{value}" for value in (given if isinstance(given, list) else [given])]
     return " ".join(words)

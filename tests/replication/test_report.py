@@ -353,3 +353,17 @@ def test_every_notebook_that_is_drawn_for_a_run_stays_listed(root, draw, monkeyp
     done = run(root, "draw", *arguments, config=None, set="profile=mine", results=root / "results/mine")
     assert done.exit_code == 0, done.stderr
     assert {NOTEBOOK, str(Path(NOTEBOOK).with_name(second.name))} <= read_manifest(root / "results/mine")["made"].keys()
+
+
+def test_two_figures_of_one_notebook_stay_listed(root, draw):
+    """Figures 8 and 9 share a notebook, and the second one took the first one's place."""
+    names = ("fig08_heads", "fig09_heads")
+    for name in names:
+        path = root / "results/mine" / Path(NOTEBOOK).with_name(f"{name}.ipynb")
+        path.write_bytes((root / "results/mine" / NOTEBOOK).read_bytes())
+        arguments = str(ROOT / "notebooks/sparsefinder/fig08_heads.ipynb"), str(path)
+        given = ["profile=mine", f"figure={name}"]
+        done = run(root, "draw", *arguments, config=None, set=given, results=root / "results/mine")
+        assert done.exit_code == 0, done.stderr
+    made = read_manifest(root / "results/mine")["made"].keys()
+    assert {str(Path(NOTEBOOK).with_name(f"{name}.ipynb")) for name in names} <= made
