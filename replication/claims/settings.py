@@ -13,8 +13,8 @@ DIRECTIONS = {
     "buckets": ("above", None),
     "top_k": ("below", 1.0),
     "rounds": ("below", 1.0),
-    "global_count": ("below", 0.0),
-    "random_keys": ("below", 0.0),
+    "global_count": ("below", 1.0),
+    "random_keys": ("below", 1.0),
 }
 
 #: Share of the pairs that must remain after doubling buckets, bins or clusters, for the doubling to count as no gain.
@@ -59,9 +59,10 @@ def described(points: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
 
 
 def saturated(points: pd.DataFrame) -> set[str]:
-    """Return the methods whose graphs hardly get sparser with more buckets, bins or clusters.
+    """Return the methods that no further setting makes much sparser.
 
-    These are the methods whose last step in the grid at least doubles the number, and leaves more than :data:`SATURATED` of the
+    These are the methods with the fewest global or random keys that they can have, one: with none they would be the window. They
+    also are the methods whose last step in the grid at least doubles the number, and leaves more than :data:`SATURATED` of the
     pairs per doubling. Each value counts with its sparsest variant and the smallest window.
     """
     narrow = points[points["window"] == points["window"].min()] if "window" in points else points
@@ -74,6 +75,12 @@ def saturated(points: pd.DataFrame) -> set[str]:
             doublings = np.log2(density.index[-1] / density.index[-2]) if len(density) > 1 else 0
             if doublings >= 1 and density.iloc[-1] > density.iloc[-2] * SATURATED**doublings:
                 found.add(method)
+    limits = {name: limit for name, (_, limit) in DIRECTIONS.items() if limit}
+    without_window = narrow[narrow["window"] == 0] if "window" in narrow else narrow
+    for method, values in described(without_window).items():
+        own = values.keys() & DIRECTIONS.keys()
+        if own and all(min(values[name]) == limits.get(name) for name in own):
+            found.add(method)
     return found
 
 

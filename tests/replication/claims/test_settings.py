@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from replication.claims.settings import described, papers_own, single, sparser
+from replication.claims.settings import described, papers_own, saturated, single, sparser
 from replication.settings import arguments_of, label
 
 
@@ -62,3 +62,14 @@ def test_settings_are_described_by_method_in_rising_order():
 )
 def test_sparser_settings_are_named_where_there_are_any(settings, words):
     assert sparser(settings) == words
+
+
+@pytest.mark.parametrize(
+    ("fewest", "window", "found"),
+    [(1, 0, {"longformer"}), (2, 0, set()), (1, 3, set())],
+    ids=["ends", "fewer", "narrower"],
+)
+def test_one_global_key_without_a_window_is_as_sparse_as_longformer_gets(fewest, window, found):
+    table = points(longformer=[{"global_count": count} for count in (fewest, 8)], distance=[{"threshold": 0.5}])
+    table = table.assign(window=window, seed=0, sparsity=0.9)
+    assert saturated(table) == found

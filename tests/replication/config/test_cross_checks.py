@@ -62,7 +62,7 @@ AMONG = "must be among the Clustering clusters of methods (8, 32, 128), got"
          f"masked_lm.replaced.methods.sparsefinder-kmeans.clusters: {AMONG} 9"),
         ("masked_lm/replaced/methods/routing/clusters", 3,
          "masked_lm.replaced.methods.routing.clusters: "
-         "must be among the Routing clusters of methods (4, 8, 16, 32, 64, 128), got 3"),
+         "must be among the Routing clusters of methods (8, 16, 32, 64, 128, 256), got 3"),
         ("masked_lm/methods/sparsefinder-kmeans/clusters", [2, 4, 8, 32, 64, 1000000],
          "masked_lm.methods.sparsefinder-kmeans.clusters: must be at most cluster_points 3000, got 1000000"),
         ("masked_lm/blocks/clusters", [4, 3001], "masked_lm.blocks.clusters: must be at most cluster_points 3000, got 3001"),
