@@ -61,9 +61,9 @@ def described(points: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
 def saturated(points: pd.DataFrame) -> set[str]:
     """Return the methods that no further setting makes much sparser.
 
-    These are the methods with the fewest global or random keys that they can have, one: with none they would be the window. They
-    also are the methods whose last step in the grid at least doubles the number, and leaves more than :data:`SATURATED` of the
-    pairs per doubling. Each value counts with its sparsest variant and the smallest window.
+    These are the methods with the fewest global or random keys that they can have, one: with none they would be the window. And
+    the methods whose last step in the grid at least doubles the number, and leaves more than :data:`SATURATED` of the pairs per
+    doubling. Each value counts with its sparsest variant and the smallest window.
     """
     narrow = points[points["window"] == points["window"].min()] if "window" in points else points
     settings = of_points(narrow)

@@ -137,6 +137,11 @@ def write_plan(root: Path, plan: Mapping[str, dict[str, str]], again: Iterable[s
         manifest["dropped"] = dropped
 
 
+def waiting(root: Path) -> list[str]:
+    """Return the places of files that lie there until the run makes them again."""
+    return [*read_manifest(root).get("dropped", {})]
+
+
 def planned_as(plan: Mapping[str, object], place: str) -> object | None:
     """Return the plan of a file, or of the folder that it is planned with; None if there is neither."""
     parents = [place, *map(str, PurePosixPath(place).parents)]

@@ -43,6 +43,11 @@ class NoResults(FileNotFoundError):
         return [str(self)]
 
 
+#: Variable of the processes that draw a run's figures while other jobs make its files again. The workflow draws a figure once
+#: all that the figure reads is there.
+DRAWING = "REPLICATE_DRAWING"
+
+
 def results_of(profile: str, needs: Mapping[str, str] | None = None) -> Path:
     """Return the folder of a run, below ``results`` or ``reported``, after verifying its files.
 
@@ -60,6 +65,7 @@ def results_of(profile: str, needs: Mapping[str, str] | None = None) -> Path:
     FormatError
         If a file is not one that the run made; see :func:`replication.files.verification.verify`.
     """
+    from replication.files.manifest import waiting
     from replication.files.verification import verify
 
     runs = stored_runs()
@@ -73,7 +79,7 @@ def results_of(profile: str, needs: Mapping[str, str] | None = None) -> Path:
     if missing := missing_needs(runs[profile], needs or {}):
         others = [name for name, folder in sorted(runs.items()) if not missing_needs(folder, needs)]
         raise NoResults(f"{profile} stores no {missing[0]}; {_these_do(others)}.")
-    verify(runs[profile], growing=True)
+    verify(runs[profile], growing=True, beside=waiting(runs[profile]) if DRAWING in os.environ else ())
     return runs[profile]
 
 

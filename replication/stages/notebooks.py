@@ -24,10 +24,13 @@ def draw(
 
     from papermill import PapermillExecutionError, execute_notebook
 
+    from replication.files.paths import DRAWING
     from replication.jupyter import kernel_environment, parameters_of
 
     given = parameters_of(notebook, values or [])
     os.environ.update(kernel_environment())
+    if results is not None:
+        os.environ[DRAWING] = str(results)
     try:
         execute_notebook(str(notebook), str(output), given, progress_bar=False)
     except PapermillExecutionError as error:
@@ -35,6 +38,8 @@ def draw(
             print("\n".join(error.traceback), file=sys.stderr)
         message = error.evalue if error.ename in IN_ONE_LINE else f"{error.ename} in cell {error.exec_count}"
         raise ValueError(f"{notebook}: {message}") from error
+    finally:
+        os.environ.pop(DRAWING, None)
     if results is not None:
         add_to_run(results, output)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from replication.files.manifest import MANIFEST, FormatError, changing, encode, making, read_manifest, write_plan
+from replication.files.paths import DRAWING, results_of
 from replication.files.storage import replacing
 from replication.files.verification import inputs, listed_files, prune, unplanned, verify
 
@@ -119,6 +120,16 @@ def test_a_copied_run_is_sound_without_hidden_files(results, tmp_path):
     shutil.copytree(results, copy, ignore=shutil.ignore_patterns(".*"))
     verify(copy, whole=True)
     verify(copy, growing=True)
+
+
+def test_a_figure_is_drawn_while_other_files_wait_to_be_made_again(results, monkeypatch):
+    """After a changed setting, it stopped at a file that it does not read."""
+    planned(results, "task", again=("task",))
+    monkeypatch.setattr("replication.files.paths.ROOT", results.parents[1])
+    with pytest.raises(FormatError, match=r"first\.csv: was made by a stage that did not end, or before this plan"):
+        results_of(results.name)
+    monkeypatch.setenv(DRAWING, str(results))
+    assert results_of(results.name) == results
 
 
 @pytest.mark.parametrize(
