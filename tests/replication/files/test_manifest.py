@@ -124,9 +124,11 @@ def test_a_copied_run_is_sound_without_hidden_files(results, tmp_path):
 
 def test_a_figure_is_drawn_while_other_files_wait_to_be_made_again(results, monkeypatch):
     """After a changed setting, it stopped at a file that it does not read."""
+    for path in (results / "task").rglob("*.csv"):
+        os.utime(path, (1e9, 1e9))
     planned(results, "task", again=("task",))
     monkeypatch.setattr("replication.files.paths.ROOT", results.parents[1])
-    with pytest.raises(FormatError, match=r"first\.csv: was made by a stage that did not end, or before this plan"):
+    with pytest.raises(FormatError, match="was made by a stage that did not end, or before this plan"):
         results_of(results.name)
     monkeypatch.setenv(DRAWING, str(results))
     assert results_of(results.name) == results
