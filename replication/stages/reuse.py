@@ -33,7 +33,7 @@ def reuse(
     settings: dict[str, object] = {}
     for path in configs:
         update_config(settings, yaml.safe_load(path.read_text(encoding="utf-8")))
-    new = parse(settings)
+    new = parse(settings, files=False)
     target = results_folder(new.profile)
     if (target / MANIFEST).exists():
         raise ValueError(f"{target}: must be a new run, got one with files; change `profile` in {configs[-1]}")

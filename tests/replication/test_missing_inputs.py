@@ -43,6 +43,7 @@ MISSING = {
     "character-baselines": (("patterns/text/toy",), "patterns/text/toy/text/train.txt"),
     "measure-captioners": ((), "captioning/pictures/test.jsonl"),
     "measure-rules": ((), "masked_lm/model"),
+    "reuse": (("nowhere",), "nowhere/config.yaml"),
 }
 MISSING_WITH = {
     "train-characters": (("patterns/text/toy",), {"model": "dense", "seed": 0}, "patterns/text/toy/text/train.txt"),

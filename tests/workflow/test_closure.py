@@ -321,7 +321,7 @@ SETTINGS = {
     "config/demo.yaml|counts: [2, 22]|counts: [2]": {"evaluate_blocks", "time_blocks"},
     "config/demo.yaml|  length: 128\n|  length: 120\n": {"tokenize__retrofit"},
     "config/demo.yaml|lengths: [512, 1024, 2048, 4096]|lengths: [512]": {"scaling"},
-    "config/demo.yaml|tag_clusters: 8|tag_clusters: 4": {"tags"},
+    "config/demo.yaml|tag_clusters: 8|tag_clusters: 32": {"tags"},
     "config/demo.yaml|threshold: [0.1, 0.2, |threshold: [0.1, ": {"sweep__masked_lm_sparsefinder_distance"},
     "config/demo.yaml|decoding: {beam: 1, |decoding: {beam: 2, ": {
         f"{command}__translation_{pair}" for command in ("bleu", "decode") for pair in ("grc_en", "kjv_en")

@@ -86,7 +86,7 @@ def stages() -> list[Stage]:
         *(translation() if find_spec("fairseq") else []),
         Stage("configuration", options={"output": "results/tiny/config.yaml"}),
         Stage("claims", ("results/tiny",),
-              ("masked_lm/sweep/bigbird.parquet", "masked_lm/replaced/seed1.csv", "retrofit/rules.parquet",
+              ("masked_lm/sweep/kmeans.parquet", "masked_lm/replaced/seed1.csv", "retrofit/rules.parquet",
                "masked_lm/replaced/losses_seed1.parquet", "config.yaml"),
               {"config": None, "published": ROOT / "config/published", "output": "results/tiny/claims.csv"}),
     ]  # fmt: skip
@@ -258,8 +258,8 @@ def test_a_mutation_is_refused_in_one_line_that_names_the_file(folder, results, 
 
 def test_nothing_was_harmed(folder, results):
     """And without a mutation every stage runs as before."""
-    before = (results / "masked_lm/sweep/bigbird.parquet").read_bytes()
+    before = (results / "masked_lm/sweep/kmeans.parquet").read_bytes()
     for stage in stages():
         if stage.command in ("sweep", "measure-characters", "claims"):
             succeed(folder, stage.command, *stage.places, **stage.options)
-    assert (results / "masked_lm/sweep/bigbird.parquet").read_bytes() == before
+    assert (results / "masked_lm/sweep/kmeans.parquet").read_bytes() == before
