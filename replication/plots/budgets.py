@@ -34,13 +34,15 @@ def share_axis(axes: Axes, smallest: float, largest: float = 1.0, labelled: tupl
     axes.set(xlabel="share of pairs computed, %", xlim=(0.9 * smallest, 1.1 * largest))
 
 
-def hulls(points: pd.DataFrame, score: str) -> pd.DataFrame:
+def hulls(points: pd.DataFrame, score: str, places: int | None = None) -> pd.DataFrame:
     """Return a method's concave hull for each seed, at the same shares.
 
     Parameters
     ----------
     points : DataFrame
         ``sparsity`` and the score, which has to be higher if better, of one method; ``seed``, unless there is one.
+    places : int, optional
+        Number of shares, for small panels. By default there are many, those of the points among them.
 
     Returns
     -------
@@ -48,7 +50,8 @@ def hulls(points: pd.DataFrame, score: str) -> pd.DataFrame:
         By share, a column per seed; NaN below the sparsest point of a seed.
     """
     shares = 1 - points["sparsity"]
-    grid = np.unique([*np.geomspace(max(shares.min(), 1e-4), max(shares.max(), 2e-4), POINTS), *shares[shares > 0]])
+    grid = np.geomspace(max(shares.min(), 1e-4), max(shares.max(), 2e-4), places or POINTS)
+    grid = grid if places else np.unique([*grid, *shares[shares > 0]])
     # Of many points, few are on the hull.
     grid = grid if len(grid) <= 3 * POINTS else np.geomspace(grid[0], grid[-1], 3 * POINTS)
     seeds = points.groupby("seed") if "seed" in points else [(0, points)]
@@ -66,20 +69,21 @@ def draw_curve(
     score: str,
     method: Method,
     shown: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    places: int | None = None,
     **drawn: object,
 ) -> None:
     """Draw a method's hull: the mean over seeds as a line, and the range of the seeds as a band.
 
     Parameters
     ----------
-    points, score
+    points, score, places
         As for :func:`hulls`.
     shown : callable
         Function from the score to the drawn quantity.
     drawn
         Arguments of the line.
     """
-    curves = hulls(points, score)
+    curves = hulls(points, score, places)
     values = shown(curves.to_numpy())
     places = curves.index.to_numpy()
     line = {"markersize": 3.5, "markevery": 0.12} | method.style | drawn

@@ -14,6 +14,9 @@ from replication.plots.budgets import draw_curve, mark_gold, share_axis
 from replication.plots.style import COLUMN, TEXT, legend_below
 from replication.results import CHARACTER_MODELS, SPAN_MODELS
 
+#: Shares at which the curves of a head's small panel are drawn: with 72 of them, each takes its part of the file's size.
+SMALL = 8
+
 
 def tradeoff(
     axes: Axes,
@@ -168,7 +171,7 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
             # Longformer and BigBird nearly coincide: the second is drawn as a thin line on the first's broad one.
             drawn = sizes | ({"linewidth": 3 * sizes["linewidth"], "zorder": 1} if name == "longformer" else {})
             if len(curve := rows[rows["method"] == name]):
-                draw_curve(axes, curve, "recall", method, markevery=0.3, **drawn)
+                draw_curve(axes, curve, "recall", method, places=SMALL, markevery=0.3, **drawn)
         of_head = gold[(gold["layer"] == layer) & (gold["head"] == head)]
         mark_gold(axes, 1 - of_head["gold_sparsity"].item(), "gold graph's share of the head")
     smallest = min(1 - sweep["sparsity"].max(), 1 - gold["gold_sparsity"].max())
