@@ -14,7 +14,7 @@ from sparselib import pareto_front
 #: Ticks of a share axis.
 TICKS = (0.0001, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 #: Points at which a curve is drawn.
-POINTS = 60
+POINTS = 24
 
 
 def share_axis(axes: Axes, smallest: float, largest: float = 1.0, labelled: tuple[float, ...] = TICKS) -> None:

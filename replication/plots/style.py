@@ -1,6 +1,7 @@
 """Style shared by all figures: print widths, colours distinguishable with colour blindness, and vector files."""
 
 import math
+import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -15,6 +16,8 @@ from replication.files.storage import replacing
 STYLE = Path(__file__).parent / "print.mplstyle"
 #: Text width, column width and page height of the ACL style, in inches.
 TEXT, COLUMN, PAGE = 6.3, 3.03, 9.4
+#: Characters of a path that is no marker or tick, whose shape needs more decimals.
+LONG = 200
 #: Colours of successive lines.
 PALETTE = rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"].by_key()["color"]
 BLUE, VERMILLION, YELLOW, GREEN, BROWN, INDIGO, SKY, GREY = PALETTE
@@ -45,6 +48,18 @@ def save(figure: Figure, folder: Path, name: str) -> None:
     for suffix, metadata in ((".svg", {"Date": None}), (".pdf", {"CreationDate": None})):
         with replacing(folder / f"{name}{suffix}") as temporary:
             figure.savefig(temporary, metadata=metadata)
+            if suffix == ".svg":
+                temporary.write_text(_rounded(temporary.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _rounded(svg: str) -> str:
+    """Return an SVG file without indentation, whose places have two decimals and whose long paths have one, a tenth of a point."""
+
+    def shorter(match: re.Match) -> str:
+        kept = r"(\.\d)\d+" if len(match[0]) > LONG else r"(\.\d\d)\d+"
+        return re.sub(kept, r"\1", match[0])
+
+    return re.sub(r"\n +", "\n", re.sub(r' (?:d|x|y)="[^"]*"', shorter, svg))
 
 
 def powers_of_ten(axis: Axis) -> None:
