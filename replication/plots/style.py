@@ -53,7 +53,7 @@ def save(figure: Figure, folder: Path, name: str) -> None:
 
 
 def _rounded(svg: str) -> str:
-    """Return an SVG file without indentation, whose places have two decimals and whose long paths have one, a tenth of a point."""
+    """Return an SVG file without indentation, whose places have two decimals, and whose long paths have one."""
 
     def shorter(match: re.Match) -> str:
         kept = r"(\.\d)\d+" if len(match[0]) > LONG else r"(\.\d\d)\d+"
