@@ -1,7 +1,6 @@
 """What benchmarks/attention.py compares: inputs, masks, peers, and their compilation in parallel processes."""
 
 import importlib
-import importlib.util
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable
@@ -22,8 +21,10 @@ TOKENS, HEADS = 32_768, 16
 DIMENSIONS = (64, 128)
 BLOCKS = (64, 128)
 FLEX_DENSITY, FLEX_BLOCK = DENSITY, 128  # smaller blocks are not supported
-#: FlexAttention and AdaSplash-2 compile for each length, which takes many seconds.
+#: FlexAttention compiles for each length, which takes many seconds.
 COMPILED_LENGTHS = (8192, 32_768)
+#: Lengths and dimensions of AdaSplash-2, which compiles for each of them and takes longer.
+ADASPLASH_SIZES = ((8192, 64), (8192, 128), (32_768, 64))
 #: AdaSplash-2 tries this many settings of each kernel, which as many processes compile.
 ADASPLASH_SETTINGS = 6
 
@@ -89,12 +90,9 @@ def compile_ours(dimension: int, alpha: float, causal: bool, block: int) -> None
 
 
 def compile_peers() -> None:
-    """Compile FlexAttention, AdaSplash-2 and the prediction for the sizes that they are measured at."""
+    """Compile FlexAttention and the prediction for the sizes that they are measured at."""
     sizes = list(product(COMPILED_LENGTHS, DIMENSIONS))
-    jobs = [partial(job, *size) for job in (compile_flex, compile_prediction) for size in sizes]
-    if importlib.util.find_spec("adasplash"):
-        jobs += [partial(compile_adasplash, *size, part) for size, part in product(sizes, range(ADASPLASH_SETTINGS))]
-    compile_in_parallel(jobs)
+    compile_in_parallel(partial(job, *size) for job in (compile_flex, compile_prediction) for size in sizes)
 
 
 def compile_flex(n: int, dimension: int) -> None:

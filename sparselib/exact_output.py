@@ -1,4 +1,4 @@
-"""Attention output without weights: the support kernel on a CPU, and PyTorch's attention for softmax without a mask."""
+"""Attention output without weights: the support kernel on a CPU, Triton on a GPU, and PyTorch's attention for softmax."""
 
 from functools import partial
 
@@ -10,6 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from sparselib.kernels.block_operator import attend
 from sparselib.kernels.checks import DTYPES, MOST_DIMENSIONS, autocast
 from sparselib.kernels.support_library import obstacle
+from sparselib.kernels.threshold import NEAR_SOFTMAX
 from sparselib.kernels.tracing import is_traced, is_transformed
 from sparselib.normalizers import Entmax, Normalizer, entmax15, sparsemax
 
@@ -38,7 +39,9 @@ def exact_output(
         if mask.view(torch.uint8).all():  # On a CPU, ten times faster on bytes than on booleans.
             mask = None
     is_softmax, is_compiled = normalizer.alpha == 1, obstacle(q, normalizer.alpha) is None
-    if is_compiled and not (is_softmax and mask is None):
+    if mask is not None and not (is_compiled or is_softmax):
+        return None  # Triton has no masks of pairs
+    if not is_softmax or (is_compiled and mask is not None):
         twice = partial(_dense, mask, normalizer)
         return attend(q, k, v, mask=mask, alpha=normalizer.alpha, scale=scale, twice=twice)[0]
     # PyTorch's kernels compute hidden pairs, too, and differ in what an empty row returns.
@@ -69,7 +72,12 @@ def has_kernel(q: Tensor, k: Tensor, v: Tensor, normalizer: Normalizer) -> bool:
     fits = q.dtype == k.dtype == v.dtype and q.ndim == 4 and q.shape[:2] == k.shape[:2] == v.shape[:2]
     if not (fits and q.dtype in DTYPES and all(1 <= x.shape[-1] <= MOST_DIMENSIONS for x in (q, v))):
         return False
-    return normalizer.alpha == 1 or obstacle(q, normalizer.alpha) is None
+    return normalizer.alpha == 1 or obstacle(q, normalizer.alpha) is None or _runs_on_triton(q, normalizer.alpha)
+
+
+def _runs_on_triton(q: Tensor, alpha: float) -> bool:
+    """Return whether the Triton backend computes the output of these queries, which it does in single precision."""
+    return q.is_cuda and q.dtype != torch.float64 and alpha >= NEAR_SOFTMAX
 
 
 def _is_transformed(x: Tensor) -> bool:

@@ -1,11 +1,13 @@
-"""The arithmetic of the GPU benchmark, and its message without a GPU."""
+"""The arithmetic of the GPU benchmarks, and their message without a GPU."""
 
+import importlib
 import importlib.util
 import subprocess
 import sys
 
 import pytest
 import torch
+from scipy import integrate, stats
 
 from replication.files.paths import ROOT
 
@@ -86,8 +88,56 @@ def test_break_even_points_take_dense_peers():
     assert (point["peer"], point["density"]) == ("sdpa", pytest.approx(0.55))
 
 
+@pytest.fixture
+def claims(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module("adasplash_claims")
+
+
+def step(sparsity, flash, adasplash, attended):
+    setting = {"n": 8192, "dimension": 64, "attended": attended, "sparsity": sparsity}
+    return [setting | {"attention": name, "replayed": x} for name, x in (("flash", flash), ("adasplash-2", adasplash))]
+
+
+@pytest.mark.parametrize(
+    ("steps", "verdict"),
+    [
+        ([(0.7, 2.0, 1.9), (0.9, 2.0, 2.0)], "holds"),
+        ([(0.7, 2.0, 2.1), (0.9, 2.0, 1.0)], "depends on the setting"),
+        ([(0.7, 2.0, 2.1), (0.9, 2.0, 3.0)], "fails"),
+        ([(0.5, 2.0, 9.0), (0.9, 2.0, 1.0)], "holds"),  # below 60 % nothing is claimed
+        ([(0.9, 2.0, None)], "untested"),
+    ],
+)
+def test_the_speed_of_adasplash_is_judged_above_its_sparsity(claims, steps, verdict):
+    times = [row for attended, values in enumerate(steps) for row in step(*values, attended)]
+    assert claims.verdicts({"times": times, "errors": []})[0]["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("errors", "verdict"),
+    [([2.0, 1.0], "holds"), ([2.1, 1.0, 1.0], "depends on the input"), ([2.1, 1.0], "fails"), ([], "untested")],
+)
+def test_the_iterations_of_adasplash_are_judged_by_our_error(claims, errors, verdict):
+    rows = [{"adasplash-2, 1": 9.0, "adasplash-2, 2": error, "ours": 1.0} for error in errors]
+    assert claims.verdicts({"times": [], "errors": rows})[1]["verdict"] == verdict
+
+
+@pytest.mark.parametrize(("n", "mean", "deviation"), [(8192, 0.0, 0.5), (131_072, 0.3, 1.5), (131_072, -1.0, 0.2)])
+def test_the_threshold_of_normal_scores(monkeypatch, n, mean, deviation):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    pages = importlib.import_module("page_selection")
+    threshold = pages.normal_threshold(torch.tensor(mean), torch.tensor(deviation), n).item()
+    weights = integrate.quad(
+        lambda x: n * (x - threshold) ** 2 * stats.norm.pdf(x, mean, deviation), threshold, mean + 12 * deviation
+    )
+    assert weights[0] == pytest.approx(1, rel=1e-3)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is available")
-@pytest.mark.parametrize("name", ["attention", "decoding", "encoder", "packed"])
+@pytest.mark.parametrize(
+    "name", ["adasplash_claims", "attention", "decoding", "encoder", "gpu_encoder", "packed", "page_selection"]
+)
 def test_without_a_gpu_the_script_exits_with_a_message(name):
     script = ROOT / "benchmarks" / f"{name}.py"
     result = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)

@@ -26,7 +26,7 @@ def random_mask(*shape, density=0.5):
 def both_passes(tensors, mask, **rules):
     leaves = [x.detach().requires_grad_() for x in tensors]
     output, _ = attention(*leaves, mask, **rules)
-    upstream = torch.randn(output.shape, generator=torch.Generator().manual_seed(2)).bfloat16().to(output.dtype)
+    upstream = torch.randn(output.shape, generator=torch.Generator().manual_seed(2)).bfloat16().to(output)
     return output.detach(), *torch.autograd.grad(output, leaves, upstream)
 
 
@@ -207,3 +207,21 @@ def test_softmax_without_restriction_is_pytorchs(monkeypatch):
     everything[3] = False  # PyTorch's kernels differ in what an empty row returns
     attention(*inputs(), everything, normalizer=Entmax(1), weights=False)
     assert len(masks) == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("normalizer", [entmax15, sparsemax, Entmax(1.25), Entmax(1), Entmax(1.001), topk_softmax])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_gpu_computes_the_same(normalizer, masked):
+    mask = random_mask(2, 3, 40, 70).cuda() if masked else None
+    check([x.cuda() for x in inputs()], mask, normalizer=normalizer)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_gpu_triton_computes_entmax_without_masks():
+    tensors = [x.cuda() for x in inputs()]
+    assert exact_output(*tensors, None, entmax15) is not None
+    assert exact_output(*tensors, random_mask(40, 70).cuda(), entmax15) is None
+    assert exact_output(*(x.double() for x in tensors), None, entmax15) is None
