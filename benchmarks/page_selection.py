@@ -18,7 +18,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from statistics import NormalDist
 
@@ -71,7 +71,7 @@ def at_setting(keys: str, scale: float) -> Iterator[dict]:
     support = (weights > 0).double().mean().item()
     for size in PAGES:
         statistics = page_statistics(k, size)
-        select = torch.compile(partial(selected_pages, size=size), dynamic=False)
+        select = compiled_selection(size)
         visited = select(grouped, *statistics)
         mask = mask_of(visited, size)
         share = visited.double().mean().item()
@@ -106,6 +106,12 @@ def page_statistics(k: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Return means and variances ``[B, G, P, D]`` of the keys of each page, which a cache keeps up to date."""
     variance, mean = torch.var_mean(k.float().unflatten(2, (-1, size)), 3, correction=0)
     return mean.to(k.dtype), variance.to(k.dtype)
+
+
+@cache
+def compiled_selection(size: int) -> Callable:
+    """Return :func:`selected_pages` for pages of this size, compiled."""
+    return torch.compile(partial(selected_pages, size=size), dynamic=False)
 
 
 def selected_pages(q: Tensor, mean: Tensor, variance: Tensor, size: int) -> Tensor:
