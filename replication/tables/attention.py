@@ -1,4 +1,4 @@
-"""Block-sparse entmax attention on GPUs, from the results of benchmarks/attention.py."""
+"""Block-sparse entmax attention on GPUs, and AdaSplash-2, from the results of benchmarks/attention.py and adasplash_claims.py."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,8 @@ def _heading(report: dict) -> str:
     if "bf16_flops_per_second" in chip:
         rates = f"{chip['bf16_flops_per_second'] / 1e12:.0f} TFLOP/s of bfloat16 products, {rates}"
     device = f"{hardware['gpu']}, driver {hardware['driver']}, CUDA {hardware['cuda']}, {versions}; measured: {rates}."
-    return f"{device} {report.get('note', '')}".strip()
+    stopped = "Stopped by its time limit." if report["stopped_early"] else ""
+    return f"{device} {report.get('note', stopped)}".strip()
 
 
 def _times(report: dict) -> str:
@@ -110,6 +111,48 @@ def softmax_passes() -> str:
             ratios = [f"{flex / ours:.2f}" for flex, ours in (forward, backward, both)]
             rows.append([report["hardware"]["gpu"], f"{n:,}", str(dimension), *ratios])
     return markdown(["GPU", "n", "D", "forward", "backward", "together"], rows)
+
+
+def adasplash_claims() -> str:
+    """Return a row per GPU and claim of AdaSplash-2: its verdict, and the range of the numbers that it was judged on."""
+    rows = []
+    for report in _adasplash():
+        speed, iterations = report["verdicts"]
+        ratios = [row["ratio"] for row in speed["judged"]]
+        excess = [row["adasplash-2, 2"] / row["ours"] for row in iterations["judged"]]
+        change = max(abs(row["adasplash-2, 2"] / row["adasplash-2, 1"] - 1) for row in iterations["judged"])
+        gpu = report["hardware"]["gpu"]
+        fast = f"{min(ratios):.2f} to {max(ratios):.2f} times as fast as FlashAttention-2"
+        close = f"error {min(excess):.2f} to {max(excess):.2f} times ours, {change:.1%} apart after one iteration"
+        for claim, found in ((speed, fast), (iterations, close)):
+            met = sum(row["met"] for row in claim["judged"])
+            rows.append([gpu, claim["claim"], claim["verdict"], f"{met} of {len(claim['judged'])}", found])
+    return markdown(["GPU", "claim", "verdict", "settings that agree", "measured"], rows)
+
+
+def adasplash_times() -> str:
+    """Return a row per GPU, size and block sparsity: milliseconds of both passes, causal, replayed from a CUDA graph."""
+    names = {
+        "flash": "SDPA flash",
+        "adasplash-2": "AdaSplash-2",
+        "ours": "ours, all blocks",
+        "ours, its tiles": "ours, AdaSplash-2's tiles",
+    }
+    rows = []
+    for report in _adasplash():
+        sizes: dict[tuple, dict[str, dict]] = {}
+        for row in report["times"]:
+            sizes.setdefault((row["n"], row["dimension"], row["attended"]), {})[row["attention"]] = row
+        for (n, dimension, _), found in sizes.items():
+            cells = [f"{found[name]['replayed']:.2f}" for name in names]
+            sparsity = f"{found['flash']['sparsity']:.0%}"
+            rows.append([report["hardware"]["gpu"], f"{n:,}", str(dimension), sparsity, *cells])
+    return markdown(["GPU", "n", "D", "block sparsity", *names.values()], rows)
+
+
+def _adasplash() -> list[dict]:
+    """Return the report on AdaSplash-2 of each GPU, in the order of the file names."""
+    return [json.loads(path.read_text()) for path in sorted(Path(FOLDER).glob("adasplash-*.json"))]
 
 
 def _summary(what: tuple[str, int, str], judged: list[tuple[dict, str]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Decoding, packed sequences and a whole encoder on a GPU, from the JSON lines of the scripts in benchmarks/."""
+"""Decoding, packed sequences and whole encoders on a GPU, from the JSON lines of the scripts in benchmarks/."""
 
 import json
 from collections.abc import Iterable
@@ -23,6 +23,46 @@ def encoder() -> str:
         for n, part in sorted({(row["n"], row["part"]) for row in rows}, key=lambda size: (size[0], size[1] == "both"))
     ]
     return f"{hardware}\n\n{markdown(['n', 'passes', *names], cells)}"
+
+
+def default_encoder() -> str:
+    """Return a row per length and pass of the default's encoder: milliseconds and megabytes of each attention."""
+    hardware, rows = _read("gpu_encoder")
+    names = _in_order((row["attention"],) for row in rows if "attention" in row)
+    by_size = {}
+    for row in rows:
+        if "attention" in row:
+            by_size.setdefault((row["n"], row["part"]), {})[row["attention"]] = row
+    cells = []
+    for (n, part), found in by_size.items():
+        softmax, entmax, weights = (found[name] for (name,) in names)
+        times = [f"{row['milliseconds']:,.1f}" for row in (softmax, entmax, weights)]
+        ratio = f"{softmax['milliseconds'] / entmax['milliseconds']:.2f}"
+        memory = [f"{row['megabytes']:,.0f}" for row in (softmax, entmax, weights)]
+        cells.append([part, f"{n:,}", *times, ratio, *memory])
+    milliseconds, megabytes = ([f"{unit}, {name}" for (name,) in names] for unit in ("ms", "MB"))
+    header = ["pass", "n", *milliseconds, "SDPA's time / entmax's", *megabytes]
+    return f"{hardware}\n\n{markdown(header, cells)}"
+
+
+def page_selection() -> str:
+    """Return a row per kind of keys, scale and page size: pages and weights that EntmaxKV's rule selects, and microseconds."""
+    hardware, rows = _read("page_selection")
+    settings = _in_order((row["keys"], row["scale"]) for row in rows if "keys" in row)
+    cells = []
+    for setting in settings:
+        of_setting = [row for row in rows if (row.get("keys"), row.get("scale")) == setting]
+        full = {row["attention"]: row for row in of_setting if "page" not in row}
+        for page in sorted({row["page"] for row in of_setting if "page" in row}):
+            found = {row["attention"]: row for row in of_setting if row.get("page") == page}
+            row = found["select"]
+            shares = [f"{row['support']:.3%}", f"{row['share']:.0%}", f"{row['kept']:.1%}", f"{row['error']:.3f}"]
+            parts = [found[name] for name in ("select", "ours, selected pages", "select and decode")]
+            times = [f"{x['graph_microseconds']:,.0f}" for x in (*parts, full["ours, all keys"], full["sdpa"])]
+            cells.append([setting[0], f"{setting[1]:g}", str(page), *shares, *times])
+    header = ["keys", "scale", "page", "keys with weight", "pages visited", "weight in them", "error of the output"]
+    times = [f"µs, {name}" for name in ("selection", "decoding", "both", "all keys", "SDPA")]
+    return f"{hardware}\n\n{markdown([*header, *times], cells)}"
 
 
 def packed() -> str:

@@ -33,6 +33,8 @@ from replication.tables.markers import with_tables
 
 TIMED_MODELS = ("minilm", "minilm-entmax", "smollm2")
 TABLES = {
+    "adasplash-claims": attention.adasplash_claims,
+    "adasplash-times": attention.adasplash_times,
     "architectures": architectures.counts,
     "attention-speed": attention.speed,
     "attention-softmax": attention.softmax_passes,
@@ -68,6 +70,8 @@ TABLES = {
     "judged-brown": partial(claims.judged, "brown", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512": partial(claims.judged, "brown-512", ("sparse-consistency", "mlm-", "blocks-")),
     "gpu-decoding": gpu.decoding,
+    "gpu-default-encoder": gpu.default_encoder,
+    "gpu-page-selection": gpu.page_selection,
     "gpu-encoder": gpu.encoder,
     "gpu-packed": gpu.packed,
     "initialisation": initialisation.initialisation,
