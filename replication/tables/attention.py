@@ -1,4 +1,4 @@
-"""Block-sparse entmax attention on GPUs, and AdaSplash-2, from the results of benchmarks/attention.py and adasplash_claims.py."""
+"""Block-sparse entmax attention on GPUs, and AdaSplash-2, from the results of their scripts in benchmarks/."""
 
 import json
 from pathlib import Path
