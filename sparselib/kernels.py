@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from sparselib.kernels.block_mask import BlockMask
     from sparselib.kernels.certificate import Certificate
     from sparselib.kernels.decoding import block_sparse_entmax_decode
-    from sparselib.kernels.varlen import block_sparse_entmax_varlen
 
 # Imported on first access, so that a result depends on the kernels that compute it, and on no others.
 _MODULES = {
@@ -22,10 +21,8 @@ _MODULES = {
     "Certificate": "certificate",
     "block_sparse_entmax_attention": "attention",
     "block_sparse_entmax_decode": "decoding",
-    "block_sparse_entmax_varlen": "varlen",
 }
-__all__ = ["BlockMask", "Certificate", "block_sparse_entmax_attention", "block_sparse_entmax_decode",
-           "block_sparse_entmax_varlen"]  # fmt: skip
+__all__ = ["BlockMask", "Certificate", "block_sparse_entmax_attention", "block_sparse_entmax_decode"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Decoding, packed sequences and whole encoders on a GPU, from the JSON lines of the scripts in benchmarks/."""
+"""Decoding and whole encoders on a GPU, from the JSON lines of the scripts in benchmarks/."""
 
 import json
 from collections.abc import Iterable
@@ -8,8 +8,6 @@ from replication.tables.markers import markdown
 
 FOLDER = ROOT / "benchmarks" / "results"
 PARTS = {"forward": "forward", "both": "forward and backward"}
-#: What tells settings of packed sequences apart.
-PACK = ("median", "spread", "longest", "total", "dimension")
 
 
 def encoder() -> str:
@@ -63,32 +61,6 @@ def page_selection() -> str:
     header = ["keys", "scale", "page", "keys with weight", "pages visited", "weight in them", "error of the output"]
     times = [f"µs, {name}" for name in ("selection", "decoding", "both", "all keys", "SDPA")]
     return f"{hardware}\n\n{markdown([*header, *times], cells)}"
-
-
-def packed() -> str:
-    """Return a row per distribution of lengths and dimension: milliseconds of both passes, and megabytes."""
-    hardware, rows = _read("packed")
-    rows = [row for row in rows if row["part"] == "both"]
-    runs = _in_order((row["attention"], row["alpha"], row["density"]) for row in rows)
-    names = [
-        "`varlen_attn`" if name == "varlen_attn" else f"alpha = {alpha:g}, {density:.0%}"
-        for name, alpha, density in runs
-    ]
-    sizes = _in_order(tuple(row[name] for name in PACK) for row in rows)
-    cells = []
-    for size in sizes:
-        median, spread, longest, total, dimension = size
-        by_run = {
-            (row["attention"], row["alpha"], row["density"]): row
-            for row in rows
-            if tuple(row[name] for name in PACK) == size
-        }
-        times = [by_run[run]["replayed"] or by_run[run]["milliseconds"] for run in runs]
-        memory = [f"{by_run[run]['megabytes']:,.0f}" for run in (runs[0], runs[-1])]
-        shape = [f"{median:,}, {spread}", f"{longest:,}", f"{total:,}", str(dimension)]
-        cells.append([*shape, *(_in_bold_if_faster(time, times[0]) for time in times), *memory])
-    header = ["median, spread", "longest", "tokens", "D", *names, "MB, `varlen_attn`", "MB, ours"]
-    return f"{hardware}\n\n{markdown(header, cells)}"
 
 
 def decoding() -> str:

@@ -136,7 +136,7 @@ def test_the_threshold_of_normal_scores(monkeypatch, n, mean, deviation):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is available")
 @pytest.mark.parametrize(
-    "name", ["adasplash_claims", "attention", "decoding", "encoder", "gpu_encoder", "packed", "page_selection"]
+    "name", ["adasplash_claims", "attention", "decoding", "encoder", "gpu_encoder", "page_selection"]
 )
 def test_without_a_gpu_the_script_exits_with_a_message(name):
     script = ROOT / "benchmarks" / f"{name}.py"

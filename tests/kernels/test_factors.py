@@ -9,7 +9,6 @@ from sparselib.kernels import (
     BlockMask,
     block_sparse_entmax_attention,
     block_sparse_entmax_decode,
-    block_sparse_entmax_varlen,
 )
 from sparselib.kernels.reference import block_sparse_entmax_attention_reference
 
@@ -20,12 +19,6 @@ def inputs(dtype=torch.float64, kv_heads=2, n=40):
     generator = torch.Generator().manual_seed(0)
     shapes = [(2, HEADS, n, 8), (2, kv_heads, n, 8), (2, kv_heads, n, 8)]
     return [torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes]
-
-
-def packed(q, k, v, **rules):
-    """Call the function for packed sequences on the first batch entry."""
-    q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))
-    return block_sparse_entmax_varlen(q, k, v, torch.tensor([0, 40]), **rules).transpose(0, 1)[None]
 
 
 @pytest.mark.parametrize("alpha", [1, 1.25, 1.5, 2])
@@ -57,7 +50,6 @@ def test_a_scale_per_head_works_in_every_function(dtype):
     output = block_sparse_entmax_attention(q, k, v, scale=scale)
     assert output.dtype == dtype
     torch.testing.assert_close(output, torch.stack(expected, 1), **tolerance)
-    torch.testing.assert_close(packed(q, k, v, scale=scale), output[:1], **tolerance)
     decoded = block_sparse_entmax_decode(q[:, :, -1:], k, v, scale=scale)
     torch.testing.assert_close(decoded, output[:, :, -1:], **tolerance)
     exact, certificate = block_sparse_entmax_attention(q.float(), k.float(), v.float(), scale=scale, exact=True)
@@ -118,7 +110,7 @@ def test_alphas_near_one_are_as_accurate_as_others(dtype, excess):
     torch.testing.assert_close(decoded.double(), results["double"][0][:, :, -1:], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("function", [block_sparse_entmax_attention, block_sparse_entmax_decode, packed])
+@pytest.mark.parametrize("function", [block_sparse_entmax_attention, block_sparse_entmax_decode])
 def test_triton_refuses_alphas_near_one(function):
     require_interpreter()
     with pytest.raises(ValueError, match=r"`alpha` must be 1 or at least 1\.01 for the backend 'triton'"):

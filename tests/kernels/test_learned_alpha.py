@@ -8,7 +8,6 @@ from sparselib.kernels import (
     BlockMask,
     block_sparse_entmax_attention,
     block_sparse_entmax_decode,
-    block_sparse_entmax_varlen,
 )
 from sparselib.normalizers import entmax
 
@@ -137,20 +136,6 @@ def test_lower_precision(dtype, backend):
         torch.testing.assert_close(
             ours.double(), expected.double(), rtol=0, atol=size * (1e-4 if dtype == torch.float32 else 2e-2)
         )
-
-
-def test_packed_sequences():
-    q, k, v = (x.detach()[0].transpose(0, 1) for x in random_inputs())
-    alpha = alphas((HEADS,))
-    output = block_sparse_entmax_varlen(q, k, v, torch.tensor([0, 15, N]), alpha=alpha, causal=True)
-    parts = [
-        block_sparse_entmax_attention(*(x[part].transpose(0, 1)[None] for x in (q, k, v)), alpha=alpha, causal=True)
-        for part in (slice(0, 15), slice(15, N))
-    ]
-    expected = torch.cat(parts, 2)[0].transpose(0, 1)
-    torch.testing.assert_close(output, expected)
-    gradients = [torch.autograd.grad(x.square().sum(), alpha)[0] for x in (output, expected)]
-    torch.testing.assert_close(*gradients)
 
 
 def test_numbers_per_head_need_no_gradient():

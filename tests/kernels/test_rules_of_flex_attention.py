@@ -7,7 +7,7 @@ import torch
 from ruled_attention import BATCH, HEADS, LENGTH, MASKS, RULES, SCORES, check, dense, random_inputs
 from torch.nn.attention import flex_attention as flex
 
-from sparselib.kernels import BlockMask, block_sparse_entmax_attention, block_sparse_entmax_varlen
+from sparselib.kernels import BlockMask, block_sparse_entmax_attention
 
 
 @pytest.mark.parametrize("score_mod", [None, *SCORES.values()])
@@ -36,9 +36,6 @@ def test_a_mask_keeps_its_rule_and_returns_it_to_flex_attention():
                                flex.create_mask(rule, BATCH, 1, LENGTH, LENGTH, "cpu"))  # fmt: skip
     attend = partial(block_sparse_entmax_attention, *inputs)
     torch.testing.assert_close(attend(BlockMask.from_flex(again)), attend(mask))
-    packed = [x.transpose(1, 2).flatten(0, 1) for x in inputs]
-    within = block_sparse_entmax_varlen(*packed, torch.tensor([0, LENGTH, 2 * LENGTH]), mask)
-    torch.testing.assert_close(within.unflatten(0, (BATCH, -1)).transpose(1, 2), attend(mask))
 
 
 def test_a_dropped_rule_visits_blocks_whole():

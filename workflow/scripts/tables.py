@@ -73,7 +73,6 @@ TABLES = {
     "gpu-default-encoder": gpu.default_encoder,
     "gpu-page-selection": gpu.page_selection,
     "gpu-encoder": gpu.encoder,
-    "gpu-packed": gpu.packed,
     "initialisation": initialisation.initialisation,
     "judged-brown-512-seed1": partial(claims.judged, "brown-512-seed1", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512-untied": partial(claims.judged, "brown-512-untied", ("sparse-consistency", "mlm-")),

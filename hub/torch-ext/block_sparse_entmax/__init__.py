@@ -4,12 +4,10 @@ from .attention import block_sparse_entmax_attention
 from .block_mask import BlockMask
 from .certificate import Certificate
 from .decoding import block_sparse_entmax_decode
-from .varlen import block_sparse_entmax_varlen
 
 __all__ = [
     "BlockMask",
     "Certificate",
     "block_sparse_entmax_attention",
     "block_sparse_entmax_decode",
-    "block_sparse_entmax_varlen",
 ]
