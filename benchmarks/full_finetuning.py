@@ -10,8 +10,10 @@ sequences. A training takes a quarter of an hour on a core.
 
 import argparse
 import json
+import sys
 import tempfile
 import time
+from contextlib import redirect_stdout
 from itertools import product
 from math import exp
 from pathlib import Path
@@ -58,7 +60,8 @@ def trained(name: str, folder: str, method: str, seed: int) -> dict:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as output:
         ids = read_tokens(files / "train.safetensors")["input_ids"]
-        log = train(network, tokenizer, ids, output, seed=seed, **training)
+        with redirect_stdout(sys.stderr):  # the Trainer prints its log
+            log = train(network, tokenizer, ids, output, seed=seed, **training)
     seconds = time.perf_counter() - began
     network.eval()
     text = read_masked_text(files / "valid.safetensors", tokenizer, evaluation | {"sequences": None})

@@ -6,12 +6,14 @@ of tables. Colours are places in the colour cycle of ``plots/print.mplstyle``. S
 solid lines, fixed patterns and third-party baselines have dashed ones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from replication.own_predictors import own_file, unfit_arguments
 from replication.schema import Problem, Section, checked
 from replication.schema import types as t
 
@@ -160,6 +162,27 @@ class StreamingLLM(Section):
     window: t.OneOrMore[t.Count] = Field(description="Width of the window.")
 
 
+def _found(name: str) -> Iterator[Problem]:
+    if not name.rpartition(":")[2].isidentifier():
+        yield (), f"must be a file or module and a class, such as landmarks.py:Landmarks, got {name!r}"
+    elif own_file(name) is None:
+        yield (), f"must name a file or module that is there, and a class, got {name!r}"
+
+
+class Own(Section):
+    """A predictor of your own: its file or module, its class, and a key per field of the class."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": True})
+    predictor: Annotated[str, checked(_found, files=True)] = Field(
+        description="Such as `landmarks.py:Landmarks`.", json_schema_extra={"pattern": ":"}
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        if own_file(self.predictor):
+            for key, what in unfit_arguments(self.predictor, self.model_extra):
+                yield (key,), what
+
+
 @dataclass(frozen=True)
 class Method:
     """A method of selecting pairs or blocks.
@@ -214,3 +237,17 @@ RULES = {
     "vertical-slash": Method("Vertical-slash (MInference)", SKY, "*", "--", arguments=VerticalSlash),
     "streaming-llm": Method("StreamingLLM", GREY, "X", "--", arguments=StreamingLLM),
 }
+#: Styles of methods that are not listed here, in turn.
+OWN_STYLES = (("black", "h"), ("black", "p"), ("dimgrey", "d"), ("dimgrey", "8"))
+
+
+#: Rows of tables that no predicted graph made.
+UNPREDICTED = ("full", "gold graph")
+
+
+def styled(names: Iterable[str]) -> dict[str, Method]:
+    """Return the methods of these names in the order of :data:`METHODS`, then others under their own names."""
+    names = dict.fromkeys(names)
+    others = [name for name in names if name not in (*METHODS, *UNPREDICTED)]
+    own = {name: Method(name, *style) for name, style in zip(others, cycle(OWN_STYLES), strict=False)}
+    return {name: method for name, method in METHODS.items() if name in names} | own

@@ -2,9 +2,12 @@
 
 import ast
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import sparselib
+from replication.own_predictors import is_own, own_class
+from sparselib.predictors import Predictor
 
 PACKAGE = "sparselib.predictors"
 
@@ -25,3 +28,8 @@ def _is_predictor(node: ast.ClassDef) -> bool:
     dataclass = any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
     predicts = any(isinstance(part, ast.FunctionDef) and part.name == "predict" for part in node.body)
     return dataclass and (predicts or bool(node.bases))
+
+
+def predictor_class(name: str) -> type[Predictor]:
+    """Return the predictor of this name, from its file in ``sparselib/predictors`` or a user's; no other file is imported."""
+    return own_class(name) if is_own(name) else getattr(import_module(predictor_modules()[name]), name)

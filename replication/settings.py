@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Columns of arguments, in their order: those of predictors and selection rules, and the target of sparsified heads.
 ARGUMENTS = (*grids.ARGUMENTS, "target")
+#: What the columns of an own predictor's arguments begin with.
+OWN = "own_"
 #: The label, which is a column in memory only.
 LABEL = "setting"
 #: Columns that together name a row of a table with methods.
@@ -55,7 +57,7 @@ def as_columns(table: pd.DataFrame) -> pd.DataFrame:
     arguments = {label: arguments_of(label) for label in table[LABEL].unique()}
     place, result = table.columns.get_loc(LABEL), table.drop(columns=LABEL)
     names = {name for of_label in arguments.values() for name in of_label}
-    for number, name in enumerate(sorted(names, key=ARGUMENTS.index)):
+    for number, name in enumerate(_in_order(names)):
         result.insert(
             place + number, name, table[LABEL].map({label: of_label.get(name) for label, of_label in arguments.items()})
         )
@@ -81,12 +83,14 @@ def labelled(table: pd.DataFrame, source: str = "the table") -> pd.DataFrame:
         that this checkout cannot tell apart would be of settings that nobody chose. The error names `source`.
     """
     declared = {name for kind in tables().values() if kind.has_arguments for name in kind.columns}
-    if unknown := [name for name in table if name not in declared and name not in ARGUMENTS]:
+    known = {*declared, *ARGUMENTS}
+    if unknown := [name for name in table if name not in known and not name.startswith(OWN)]:
         raise ValueError(
             f"{source}: column {unknown[0]} must be a measurement or an argument of a method of this checkout; read the table"
             " with the checkout that made it"
         )
-    names = [name for name in ARGUMENTS if name in table and (name != "window" or "sinks" in table)]
+    arguments = {name for name in table if name in ARGUMENTS or name.startswith(OWN)}
+    names = _in_order(arguments - ({"window"} if "sinks" not in table else set()))
     place, result = table.columns.get_loc("method") + 1, table.drop(columns=names)
     rows = table[names].astype(object).where(table[names].notna(), None).itertuples(index=False, name=None)
     labels: dict[tuple, str] = {}
@@ -102,6 +106,11 @@ def labelled(table: pd.DataFrame, source: str = "the table") -> pd.DataFrame:
         row = result.loc[twice.idxmax(), point]
         raise ValueError(f"{source}: must have one row per point, got two of {label(row.to_dict())}")
     return result
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Return arguments in their order, and those of own predictors behind them."""
+    return sorted(names, key=lambda name: (ARGUMENTS.index(name) if name in ARGUMENTS else len(ARGUMENTS), name))
 
 
 def _plain(value: object) -> object:

@@ -17,6 +17,7 @@ from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
+from replication.own_predictors import is_own, own_file
 from replication.predictor_files import predictor_modules
 from replication.stages import MODULE_OF
 
@@ -55,10 +56,11 @@ def closure(command: str, predictors: Iterable[str] = ()) -> list[str]:
     command : str
         The command; its words may be joined by underscores.
     predictors : iterable of str
-        Classes of ``sparselib/predictors`` that it finds by their names in the configuration.
+        Predictors that it finds by their names in the configuration.
     """
     found = [predictor_modules()[name] for name in predictors if name in predictor_modules()]
-    return files([*imported(ast.Module(_used_by(command), []), "replication.stages"), *found])
+    own = sorted({str(path) for name in predictors if is_own(name) and (path := own_file(name))})
+    return [*files([*imported(ast.Module(_used_by(command), []), "replication.stages"), *found]), *own]
 
 
 def function_hash(command: str) -> str:

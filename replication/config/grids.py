@@ -5,11 +5,12 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 from typing_extensions import TypeAliasType
 
 from replication import methods
-from replication.methods import Clustering, Routing
+from replication.methods import Clustering, Own, Routing
+from replication.own_predictors import is_own
 from replication.schema import Problem, Section
 from replication.schema import types as t
 
@@ -19,14 +20,18 @@ def _any_of(rows: dict[str, methods.Method]) -> type[Section]:
     return reduce(or_, dict.fromkeys(row.arguments for row in rows.values()))
 
 
+def _kind(value: object) -> str:
+    name = value.get("predictor") if isinstance(value, dict) else getattr(value, "predictor", None)
+    return t.OWN if isinstance(name, str) and is_own(name) else t.LISTED
+
+
+Listed = TypeAliasType("Listed", Annotated[_any_of(methods.METHODS), Field(discriminator="predictor")])
 Method = TypeAliasType(
     "Method",
     Annotated[
-        _any_of(methods.METHODS),
-        Field(
-            discriminator="predictor",
-            description="A predictor and its arguments; a list is a point of the grid per value.",
-        ),
+        Annotated[Listed, Tag(t.LISTED)] | Annotated[Own, Tag(t.OWN)],
+        Discriminator(_kind),
+        Field(description="A predictor and its arguments; a list is a point of the grid per value."),
     ],
 )
 Methods = Annotated[dict[t.Name, Method], Field(min_length=1)]
@@ -43,7 +48,7 @@ Rule = TypeAliasType(
     ],
 )
 Rules = Annotated[dict[t.Name, Rule], Field(min_length=1)]
-_CLASSES = [kind for union in (Method, Rule) for kind in get_args(get_args(union.__value__)[0])]
+_CLASSES = [kind for union in (Listed, Rule) for kind in get_args(get_args(union.__value__)[0])]
 #: Arguments of all predictors and selection rules, each once.
 ARGUMENTS = tuple(dict.fromkeys(name for kind in _CLASSES for name in kind.model_fields if name != "predictor"))
 

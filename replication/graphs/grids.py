@@ -8,21 +8,14 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
 from itertools import product
 
 from torch import Tensor
 
-from replication.predictor_files import predictor_modules
-from replication.settings import label
+from replication.own_predictors import is_own
+from replication.predictor_files import predictor_class, predictor_modules
+from replication.settings import OWN, label
 from sparselib.predictors import Predictor
-
-
-@cache
-def predictor_class(name: str) -> type[Predictor]:
-    """Return the predictor of this name, from its file in ``sparselib/predictors``; no other file is imported."""
-    return getattr(import_module(predictor_modules()[name]), name)
 
 
 @dataclass(frozen=True)
@@ -35,8 +28,9 @@ class Member:
 
     @property
     def setting(self) -> str:
-        """Return the label of the arguments."""
-        return label(self.arguments)
+        """Return the label of the arguments; those of an own predictor have columns of their own in tables."""
+        prefix = OWN if is_own(self.predictor) else ""
+        return label({prefix + name: value for name, value in self.arguments.items()})
 
     @property
     def is_seeded(self) -> bool:
@@ -79,7 +73,7 @@ def expand(methods: Mapping[str, dict], known: Collection[str] | None = None) ->
     for method, section in methods.items():
         arguments = dict(section)
         predictor = arguments.pop("predictor", None)
-        if predictor not in known:
+        if not is_own(predictor or "") and predictor not in known:
             raise ValueError(f"{method}: `predictor` must be one of {', '.join(known)}; got {predictor!r}")
         values = [value if isinstance(value, list) else [value] for value in arguments.values()]
         members += [Member(method, predictor, dict(zip(arguments, choice, strict=True))) for choice in product(*values)]

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replication.methods import BLOCK_METHODS, BLUE, GREEN, METHODS, VERMILLION
+from replication.methods import BLOCK_METHODS, BLUE, GREEN, VERMILLION, styled
 from replication.plots.budgets import draw_curve, mark_gold, share_axis
 from replication.plots.style import COLUMN, TEXT, legend_below
 from replication.results import CHARACTER_MODELS, SPAN_MODELS
@@ -40,7 +40,7 @@ def tradeoff(
     shown : callable
         Function from the score to the drawn quantity, such as a ratio of perplexities.
     """
-    for name, method in METHODS.items():
+    for name, method in styled(points["method"]).items():
         every = points[points["method"] == name]
         # A point per setting, its mean over seeds: a point per seed would treble a figure's file.
         keys = [name for name in ("setting", "window") if name in every]
@@ -165,9 +165,10 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
     )
     is_narrow = heads > 6
     sizes = {"markersize": 1.5, "linewidth": 0.7} if is_narrow else {"markersize": 3.0, "linewidth": 1.0}
+    methods = styled(sweep["method"])
     for (layer, head), rows in sweep.groupby(["layer", "head"]):
         axes = grid[layer, head]
-        for name, method in METHODS.items():
+        for name, method in methods.items():
             # Longformer and BigBird nearly coincide: the second is drawn as a thin line on the first's broad one.
             drawn = sizes | ({"linewidth": 3 * sizes["linewidth"], "zorder": 1} if name == "longformer" else {})
             if len(curve := rows[rows["method"] == name]):

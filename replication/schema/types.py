@@ -11,7 +11,7 @@ from replication.schema.sections import Problem, Section, checked, problem
 
 T = TypeVar("T")
 #: Tags of unions without a key that tells their members apart. Pydantic adds them to the paths of errors.
-TAGS = ONE, LIST, PRETRAINED, NEW = "<one>", "<list>", "<pretrained>", "<new>"
+TAGS = ONE, LIST, PRETRAINED, NEW, LISTED, OWN = "<one>", "<list>", "<pretrained>", "<new>", "<listed>", "<own>"
 
 
 #: Bytes of a name in a path, and letters of a name that becomes part of one.

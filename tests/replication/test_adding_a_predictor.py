@@ -1,40 +1,109 @@
-"""Two edits add a predictor to the workflow: its file, and its arguments and row in ``methods.py``, as the guide shows."""
+"""A predictor from outside: a file and a few lines of a profile, as the guide shows."""
 
-import json
 import re
-import shutil
 import subprocess
-import sys
 
+import pandas as pd
+import pytest
+import yaml
+
+from replication.config import ConfigurationError, parse
 from replication.files.paths import ROOT
-
-FILE, ROW = re.findall(r"```py(?:thon)?\n(.*?)```", (ROOT / "docs/add-a-predictor.md").read_text(), re.DOTALL)
-METHODS = {"long-keys": {"predictor": "LongKeys", "length": [0.5, 1.0]}}
-SCRIPT = """
-import json, sys, yaml
-from replication.config import parse
 from replication.graphs.grids import expand
-from replication.settings import ARGUMENTS
-from workflow.closure import closure
+from replication.methods import METHODS, styled
+from replication.settings import as_columns, labelled
+from workflow.closure import closure, closure_hash
 
-profile, methods = yaml.safe_load(open("config/smoke.yaml")), json.loads(sys.argv[1])
-profile["masked_lm"]["methods"] |= methods
-config = parse(profile)
-members = expand({name: method.given() for name, method in config.masked_lm.methods.items()})
-built = [member.build({}, 0) for member in members if member.method == "long-keys"]
-print(*built, "length" in ARGUMENTS, "sparselib/predictors/norms.py" in closure("sweep", ["LongKeys"]))
-"""
+GUIDE = (ROOT / "docs/add-a-predictor.md").read_text()
+FILE = re.search(r"```python\n(.*?)\n\nx = torch", GUIDE, re.DOTALL)[1]
+PROFILE = re.search(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)[1]
 
 
-def test_two_edits_add_a_predictor(tmp_path):
-    for name in ("config", "kernels", "replication", "sparselib", "workflow"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "requirements.lock", tmp_path)
-    definition, _ = FILE.split("\n\nx = torch")
-    (tmp_path / "sparselib/predictors/norms.py").write_text(definition + "\n")
-    with (tmp_path / "replication/methods.py").open("a") as methods:
-        methods.write(f"\n\n{ROW}")
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(METHODS)], cwd=tmp_path, capture_output=True, text=True
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "norms.py").write_text(FILE + "\n")
+    return tmp_path / "norms.py"
+
+
+def profile(method, **others) -> dict:
+    settings = yaml.safe_load((ROOT / "config/smoke.yaml").read_text())
+    settings["masked_lm"]["methods"]["long-keys"] = {"predictor": method} | others
+    return settings
+
+
+def members(run):
+    methods = {name: method.given() for name, method in run.masked_lm.methods.items()}
+    return [member for member in expand(methods) if member.method == "long-keys"]
+
+
+def test_the_guides_profile_and_command(file, monkeypatch):
+    monkeypatch.chdir(file.parent)
+    added = yaml.safe_load(PROFILE)["masked_lm"]["methods"]["long-keys"]
+    built = [member.build({}, 0) for member in members(parse(profile(added.pop("predictor"), **added)))]
+    assert list(map(str, built)) == [f"LongKeys(length={length})" for length in added["length"]]
+    command = re.search(r"replicate check .*", GUIDE)[0]
+    checked = subprocess.run(command.split(), cwd=file.parent, capture_output=True, text=True, check=True)
+    assert checked.stdout == "norms.py:LongKeys obeys the laws of predictors\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("norms.py:LongKeys", {"lenght": 1.0, "length": 1.0}, "long-keys.lenght: unknown key; .* takes length"),
+        ("norms.py:LongKeys", {}, "long-keys.length: missing key"),
+        ("norms.py:LongKeys", {"length": "far"}, "long-keys.length: must be of type float"),
+        ("norms.py:Missing", {}, "long-keys.predictor: .* has no class Missing"),
+        ("norms.py:dataclass", {}, "long-keys.predictor: must be a dataclass with `needs` and `predict`"),
+        ("absent.py:LongKeys", {}, "long-keys.predictor: must name a file or module that is there"),
+        ("absent_module:LongKeys", {}, "long-keys.predictor: must name a file or module that is there"),
+        ("norms.py:", {}, "long-keys.predictor: must be a file or module and a class"),
+        ("broken.py:LongKeys", {}, "long-keys.predictor: .* ZeroDivisionError"),
+    ],
+)
+def test_what_cannot_work_is_refused_when_the_profile_is_read(file, monkeypatch, name, arguments, says):
+    monkeypatch.chdir(file.parent)
+    (file.parent / "broken.py").write_text("1 / 0\n")
+    with pytest.raises(ConfigurationError, match=f"masked_lm.methods.{says}"):
+        parse(profile(name, **arguments))
+
+
+def test_without_its_file_a_stored_run_is_read_and_runs_no_code(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    run = parse(profile("norms.py:LongKeys", length=1.0), files=False)
+    with pytest.raises(ImportError, match="no such file"):
+        members(run)[0].build({}, 0)
+
+
+def test_files_of_one_name_are_different_modules(file, tmp_path):
+    (tmp_path / "torch.py").write_text(FILE.replace("LongKeys", "Other") + "\n")
+    for name in (f"{tmp_path}/torch.py:Other", f"{file}:LongKeys"):
+        (member,) = members(parse(profile(name, length=1.0)))
+        assert type(member.build({}, 0)).__name__ == name.rpartition(":")[2]
+    import torch
+
+    assert torch.__version__
+
+
+def test_its_arguments_are_columns_of_their_own(file):
+    run = parse(profile(f"{file}:LongKeys", length=[0.5, 2.0]))
+    table = pd.DataFrame({"method": "long-keys", "setting": [member.setting for member in members(run)]})
+    assert as_columns(table)["own_length"].tolist() == [0.5, 2.0]
+    assert labelled(as_columns(table))["setting"].tolist() == table["setting"].tolist()
+
+
+def test_its_code_counts_and_no_other_steps(file):
+    name = f"{file}:LongKeys"
+    assert closure("sweep", [name])[-1] == str(file)
+    assert str(file) not in closure("sweep", ["Distance"])
+    before = closure_hash.__wrapped__("sweep", (name,))
+    file.write_text(FILE + "\n# another line\n")
+    assert closure_hash.__wrapped__("sweep", (name,)) != before
+
+
+def test_figures_show_it_behind_the_others():
+    shown = styled(["long-keys", "full", "gold graph", "window", "routing", "long-keys", "landmarks"])
+    assert list(shown) == ["routing", "window", "long-keys", "landmarks"]
+    assert shown["long-keys"].label == "long-keys"
+    assert {method.marker for method in METHODS.values()}.isdisjoint(
+        {shown[name].marker for name in ("long-keys", "landmarks")}
     )
-    assert done.stdout.split("\n")[0] == "LongKeys(length=0.5) LongKeys(length=1.0) True True", done.stderr

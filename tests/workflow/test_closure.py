@@ -342,14 +342,13 @@ def test_a_changed_setting_plans_the_jobs_that_use_it_and_what_follows(finished,
 
 
 def test_a_new_predictor_plans_its_sweep_and_what_shows_and_judges_it(finished, tmp_path_factory):
-    """As the guide adds it: to ``sparselib/predictors``, ``methods.py`` and a profile's sweep."""
+    """As the guide adds it: a file, and a line of a profile."""
     at = tmp_path_factory.mktemp("added") / "checkout"
     shutil.copytree(finished, at, symlinks=True)
-    file, row = re.findall(r"```py(?:thon)?\n(.*?)```", (ROOT / "docs/add-a-predictor.md").read_text(), re.DOTALL)
-    (at / "sparselib/predictors/norms.py").write_text(file.split("\n\nx = torch")[0] + "\n")
-    with (at / "replication/methods.py").open("a") as methods:
-        methods.write(f"\n\n{row}")
-    edit = "config/demo.yaml|  methods:\n    window|  methods:\n    long-keys: {predictor: LongKeys, length: [1.0]}\n    window"
+    file = re.search(r"```python\n(.*?)\n\nx = torch", (ROOT / "docs/add-a-predictor.md").read_text(), re.DOTALL)[1]
+    (at / "norms.py").write_text(file + "\n")
+    method = "long-keys: {predictor: 'norms.py:LongKeys', length: [1.0]}"
+    edit = f"config/demo.yaml|  methods:\n    window|  methods:\n    {method}\n    window"
     profile = (at / "config/demo.yaml").read_text()
     _, old, new = edit.split("|")
     (at / "config/demo.yaml").write_text(profile.replace(old, new, 1))

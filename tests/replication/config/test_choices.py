@@ -28,7 +28,7 @@ from sparselib.masks import HEAD_COMBINATIONS, RANDOM_SCOPES
 from sparselib.projections import LOSSES, fit_projection
 
 DEFINITIONS = json_schema()["$defs"]
-METHODS, RULES = (DEFINITIONS[name]["discriminator"]["mapping"] for name in ("Method", "Rule"))
+METHODS, RULES = (DEFINITIONS[name]["discriminator"]["mapping"] for name in ("Listed", "Rule"))
 SWEPT = ("masked_lm", "translation")
 
 
