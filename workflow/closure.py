@@ -27,6 +27,7 @@ PACKAGES = ("replication", "sparselib")
 CHOOSING = (
     "replication.config",
     "replication.layout",
+    "replication.own_predictors",
     "replication.places",
     "replication.schema",
     "replication.stages",
