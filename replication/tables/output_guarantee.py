@@ -18,6 +18,14 @@ def read(model: str) -> dict:
     return json.loads((RESULTS / f"output_guarantee_{model}.json").read_text(encoding="utf-8"))
 
 
+def sentence(model: str) -> str:
+    """Return what the report of a model says first, with the text that it was measured on."""
+    result = read(model)
+    encoder, _ = MODELS[model]
+    text = f"{result['passages']} passages of {result['tokens']} tokens from {result['chapters']} chapters of the Bible"
+    return f"Measured for {encoder} on {text}: *{result['summary']}*."
+
+
 def certified() -> str:
     """Return a row per encoder: the loss, what is certified, what was measured, and the pairs left out."""
     rows = []

@@ -81,7 +81,7 @@ class OutputReport:
         return next((step for step in reversed(self.path) if step.certified), None)
 
     def __str__(self) -> str:
-        whose = "the sequences of further documents, on average" if self.grouped else "further sequences"
+        whose = "the sequences of further documents" if self.grouped else "further sequences"
         risk, confidence = _percent(self.risk), _percent(self.confidence)
         if not self.path:
             return "the model stays dense: no step of the path leaves out any pair"
@@ -92,7 +92,11 @@ class OutputReport:
                 f"the model stays dense: the first step of the path changes {self.name} {how}, which is not certified to be "
                 f"at most {risk} with {confidence} confidence"
             )
-        how = f"in at most {risk} of {whose}" if self.binary else f"by at most {risk} on average over {whose}"
+        how = (
+            f"in at most {risk} of {whose}{', on average' * self.grouped}"
+            if self.binary
+            else f"by at most {risk} on average over {whose}"
+        )
         return (
             f"the restricted model changes {self.name} {how}, with {confidence} confidence; measured "
             f"{_percent(self.chosen.loss)}; {_percent(self.chosen.sparsity)} of the pairs left out"

@@ -101,6 +101,7 @@ TABLES = {
     "longest-steps": durations.longest,
     "normalizers": normalizers.table25,
     "output-guarantee": output_guarantee.certified,
+    "output-guarantee-minilm": partial(output_guarantee.sentence, "minilm"),
     "perplexity": perplexity.perplexity,
     "perplexity-demo": partial(perplexity.perplexity, ("demo",)),
     "perplexity-demo-seed1": partial(perplexity.perplexity, ("demo-seed1/masked_lm",)),
