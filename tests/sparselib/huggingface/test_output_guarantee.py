@@ -146,6 +146,22 @@ def test_the_model_inside_the_block_is_the_certified_one(sparsified):
     assert len(losses) == 80
 
 
+def test_the_kernel_over_predicted_blocks_has_the_certified_loss():
+    model = made("bert")
+    options = {"predictors": ("blocks",), "block": 4, "risk": 0.3, "confidence": 0.8, "gold": "entmax:1.5"}
+    sparse = sparsify(model, text(16), loss=the_direction, **options)
+    assert 0.1 < sparse.report.output.chosen.sparsity
+    assert 0 < sparse.report.output.chosen.loss
+    _, second = split(text(16), None, 0, 0.3, 0.8)
+    losses = []
+    with torch.no_grad():
+        for inputs in second.batches:
+            dense = model(**inputs)
+            with sparse.to_blocks(4):
+                losses.append(the_direction(dense, model(**inputs), inputs).double())
+    assert torch.cat(losses).mean().item() == pytest.approx(sparse.report.output.chosen.loss)
+
+
 def test_the_path_is_tested_on_no_sequence_that_built_it():
     seen = []
 
