@@ -1,4 +1,4 @@
-"""Sparsify two encoders at a guaranteed output, on chapters of the Bible that neither was fine-tuned on; print JSON.
+"""Sparsify two encoders at a guaranteed output, on chapters of the Bible held out from fine-tuning; print JSON.
 
 python benchmarks/output_guarantee.py minilm > benchmarks/results/output_guarantee_minilm.json
 python benchmarks/output_guarantee.py entmax > benchmarks/results/output_guarantee_entmax.json
