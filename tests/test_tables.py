@@ -12,7 +12,18 @@ import pytest
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
 from replication.settings import labelled
-from replication.tables import characters, claims, cpu, decided, forms, initialisation, kmeans, model_speed, speed
+from replication.tables import (
+    characters,
+    claims,
+    cpu,
+    decided,
+    forms,
+    initialisation,
+    kmeans,
+    model_speed,
+    output_guarantee,
+    speed,
+)
 from replication.tables.attention import targets
 from replication.tables.markers import END, markdown, with_tables
 
@@ -101,6 +112,29 @@ def test_a_sparsified_model_is_bold_exactly_if_it_is_faster_than_dense_attention
     monkeypatch.setattr(model_speed, "RESULTS", tmp_path)
     assert model_speed.times("mine").splitlines()[-1] == "| 512 | 30 | 10 | 50 | 30% | 20% |"
     assert [line.split(" | ")[5] for line in model_speed.recalls("mine").splitlines()[2:]] == ["**1.50**", "0.75"]
+
+
+@pytest.mark.parametrize("table", [model_speed.times, model_speed.ratios, model_speed.recalls])
+def test_captions_say_that_an_encoders_positions_are_repeated(table):
+    assert "The encoder has 512 positions; beyond, they are repeated." in table("minilm")
+    assert "repeated" not in table("smollm2")
+
+
+def test_the_certified_step_is_the_last_one_before_the_first_that_fails(tmp_path, monkeypatch):
+    steps = [
+        {"recall": 1 - share, "loss": share, "sparsity": 2 * share, "certified": share < 0.1}
+        for share in (0.0, 0.05, 0.2)
+    ]
+    report = {"risk": 0.1, "confidence": 0.9, "path": steps}
+    result = {"report": report, "passages": 80, "tokens": 16, "chapters": 20, "summary": "what is promised"}
+    for model in output_guarantee.MODELS:
+        (tmp_path / f"output_guarantee_{model}.json").write_text(json.dumps(result))
+    monkeypatch.setattr(output_guarantee, "RESULTS", tmp_path)
+    for row in output_guarantee.certified().splitlines()[4:]:
+        assert row.endswith("| at most 10% with 90% confidence | 5.0% | **10%** |")
+    assert "80 passages of 16 tokens from 20 chapters of the Bible: *what is promised*." in output_guarantee.sentence(
+        "minilm"
+    )
 
 
 def test_ratios_of_the_same_settings_share_a_row(tmp_path, monkeypatch):

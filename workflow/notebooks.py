@@ -25,6 +25,8 @@ from replication.layout import (
 from replication.trained import cells, members, symbol_lms
 
 PUBLISHED = Path("config/published")
+#: Stored measurements of paths with a guaranteed output.
+OUTPUT_PATHS = [Path(f"benchmarks/results/output_guarantee_{model}.json") for model in ("entmax", "minilm")]
 
 
 @dataclass(frozen=True)
@@ -308,3 +310,4 @@ def _retrofit(run: Config, results: Path) -> Iterator[Notebook]:
     yield figure("retrofit/02_drift", tables)
     heads = [files.sparsified(recall) / "sparsified.safetensors" for recall in run.retrofit.recalls]
     yield table("retrofit/03_heads", [*tables, *heads, files.learning])
+    yield figure("retrofit/04_output", OUTPUT_PATHS)

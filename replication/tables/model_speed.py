@@ -10,6 +10,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 #: Reports whose dense times are those of the same encoder under PyTorch's softmax, for reports from before it was measured too.
 SAME_ENCODER = {"minilm-entmax": "minilm"}
 SDPA = "SDPA"
+#: Learned positions of the encoders, which are repeated in longer sequences, as `benchmarks/pretrained.py` does.
+POSITIONS = {"minilm": 512, "minilm-entmax": 512}
 
 
 def times(model: str) -> str:
@@ -38,7 +40,8 @@ def times(model: str) -> str:
     machine, rounds = report["machine"], report["rounds"]
     threads = "one thread" if machine["threads"] == 1 else f"{machine['threads']} threads"
     timed = "one round" if rounds == 1 else f"medians of {rounds} rounds"
-    return f"{machine['processor']}, {threads}, torch {machine['torch']}; {timed}.\n\n{markdown(heading, rows)}"
+    caption = f"{machine['processor']}, {threads}, torch {machine['torch']}; {timed}.{_repeated(model, ' ')}"
+    return f"{caption}\n\n{markdown(heading, rows)}"
 
 
 def ratios(model: str) -> str:
@@ -54,7 +57,15 @@ def ratios(model: str) -> str:
             softmax = f", {_bold(peer[row['n']] / tuned['milliseconds'])}" if peer else ""
             cells.append(f"{_faster(row, tuned)}{softmax} at {tuned['share']:.0%}")
     heading = ["predictors", "target", *(f"n = {row['n']:,}" for row in lengths)]
-    return markdown(heading, [[*settings, *cells] for settings, cells in sorted(rows.items())])
+    table = markdown(heading, [[*settings, *cells] for settings, cells in sorted(rows.items())])
+    return _repeated(model, end="\n\n") + table
+
+
+def _repeated(model: str, start: str = "", end: str = "") -> str:
+    """Return a sentence for a caption if a model was timed at lengths that it was not made for."""
+    if model not in POSITIONS:
+        return ""
+    return f"{start}The encoder has {POSITIONS[model]} positions; beyond, they are repeated.{end}"
 
 
 def recalls(model: str) -> str:
@@ -77,7 +88,7 @@ def recalls(model: str) -> str:
             )
     against = ["against SDPA"] if peer else []
     heading = ["n", "predictors", "target", "visited", "ms", "times as fast", *against, "recall", "drift"]
-    return markdown(heading, rows)
+    return _repeated(model, end="\n\n") + markdown(heading, rows)
 
 
 def tuning(*models: str) -> str:

@@ -243,18 +243,20 @@ class AttentionControl:
         visible: Tensor | None,
         scoring: Scoring = PLAIN,
         recomputable: bool = True,
+        padded_queries: bool = True,
     ) -> Tensor:
         """Return one layer's output ``[B, H, Q, E]`` under a scoring without sinks.
 
         Padding on the right neither attends nor is attended to, and the block graph gets its lengths. In `cross_layers`, only
-        keys are padding, so all queries attend, and the block graph gets no lengths. For `recomputable`, see :meth:`weights`.
+        keys are padding, so all queries attend, and the block graph gets no lengths. Pass `padded_queries` as False for a mask
+        of pairs, whose queries may be tokens where no query sees the key. For `recomputable`, see :meth:`weights`.
         """
         mode = self.active_mode
         if recomputable:
             self._note_mode(mode)
-        description = self._described(layer, visible)
-        alpha = alpha_of(self.normalizer_of(layer)) if mode.alpha is None else mode.alpha
         is_cross = layer in self.cross_layers
+        description = self._described(layer, visible, padded_queries or is_cross)
+        alpha = alpha_of(self.normalizer_of(layer)) if mode.alpha is None else mode.alpha
         blocks = mode.blocks(layer, q, k, None if is_cross else description.lengths)
         certify = mode.certified is not None and backward_pass() == -1  # a checkpoint recomputes what was certified
         output, rows = attend_to_blocks(q, k, v, blocks, visible, description, scoring, alpha, is_cross, certify)
@@ -262,7 +264,7 @@ class AttentionControl:
             mode.certified.calls.append((layer, rows))
         return output
 
-    def _described(self, layer: int, visible: Tensor | None) -> Description:
+    def _described(self, layer: int, visible: Tensor | None, padded_queries: bool) -> Description:
         """Return the mask as ``described``, which reads all pairs, once for the layers that share a mask or alternate."""
         if visible is None:
             return described(None)
@@ -271,7 +273,7 @@ class AttentionControl:
         for mask, description in tuple(self._last_masks):  # other threads may add to them
             if mask() is visible:
                 return description
-        description = described(visible)
+        description = described(visible, padded_queries)
         self._last_masks.append((weakref.ref(visible), description))
         return description
 

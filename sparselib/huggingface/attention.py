@@ -25,7 +25,7 @@ from sparselib.huggingface.checked_model import Guard, check_model, restored_on_
 from sparselib.huggingface.checkpointing import keep_modes, may_be_recomputed
 from sparselib.huggingface.own_normalizer import NAME, keep_normalizer, mark, normalizer_of_module, own_normalizer
 from sparselib.huggingface.probe import PROBE, compare_with_eager
-from sparselib.huggingface.requested import recorded_outputs, weights_requested
+from sparselib.huggingface.requested import recorded_outputs, weights_named, weights_requested
 from sparselib.normalizers import Normalizer
 
 __all__ = ["use_attention"]
@@ -208,7 +208,13 @@ def _attend_at(
                 f"`s_aux` of {type(module).__name__} must be None for block-sparse attention, which has no sinks; use "
                 "`restricted_to()`"
             )
-        output = control.visited(layer, query, key, value, visible, scoring, recomputable)
+        if weights_named(options):
+            raise ValueError(
+                "`output_attentions` must be False inside `visiting()` and `to_blocks()`, which compute no weights; use "
+                "`restricted_to()`, or `with sparse:` for a sparsified model"
+            )
+        is_padding = attention_mask is None or getattr(attention_mask, _IS_PADDING, False)
+        output = control.visited(layer, query, key, value, visible, scoring, recomputable, is_padding)
         return output.transpose(1, 2).contiguous(), None
     heads = query.shape[1]
     key, value = (x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1) for x in (key, value))
@@ -224,7 +230,15 @@ def _attend_at(
 
 def _boolean_mask(*args, **kwargs) -> Tensor | None:
     """Return transformers' boolean mask, never None for a plain causal mask, which sdpa would infer."""
-    return sdpa_mask(*args, **(kwargs | {"allow_is_causal_skip": False}))
+    mask = sdpa_mask(*args, **(kwargs | {"allow_is_causal_skip": False}))
+    if mask is not None:
+        setattr(mask, _IS_PADDING, True)
+    return mask
+
+
+#: Attribute of masks that were made from a mask of tokens. Other masks are the caller's, of pairs, and may hide a token as key
+#: that attends as query.
+_IS_PADDING = "sparselib_is_padding"
 
 
 #: Registered on import, so that a pickled model can be loaded in a process that did not call `use_attention`.

@@ -33,7 +33,12 @@ class Half:
 
 
 def split(
-    batches: Sequence[Inputs], groups: Iterable[Hashable] | None, seed: int, allowed: float, confidence: float
+    batches: Sequence[Inputs],
+    groups: Iterable[Hashable] | None,
+    seed: int,
+    allowed: float,
+    confidence: float,
+    aim: str = "the allowed loss",
 ) -> tuple[Half, Half]:
     """Shuffle groups of sequences and split them into two halves.
 
@@ -47,6 +52,8 @@ def split(
         Seed of the order.
     allowed, confidence : float
         Allowed loss and confidence, which need a number of groups in the second half.
+    aim : str
+        What the second half is to certify, for the error.
 
     Raises
     ------
@@ -60,20 +67,20 @@ def split(
         raise ValueError(f"`groups` must have one entry per sequence, got {len(names)} for {sum(sizes)} sequences")
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     middle = len(numbers) // 2
-    check_enough(len(numbers) - middle if middle else 0, allowed, confidence, groups is not None)
+    check_enough(len(numbers) - middle if middle else 0, allowed, confidence, groups is not None, aim)
     order = torch.randperm(len(numbers), generator=torch.Generator().manual_seed(seed))
     places = order[torch.tensor([numbers[name] for name in names])].split(sizes)
     return _half(batches, places, 0, middle), _half(batches, places, middle, len(numbers))
 
 
-def check_enough(count: int, allowed: float, confidence: float, are_named: bool) -> None:
+def check_enough(count: int, allowed: float, confidence: float, are_named: bool, aim: str) -> None:
     """Raise ``ValueError`` if so many groups, which are named or single sequences, cannot certify what misses nothing."""
     needed = sequences_needed(allowed, confidence)
     if count < needed:
         argument, unit = ("groups", "groups") if are_named else ("batches", "sequences")
         raise ValueError(
-            f"`{argument}` must leave at least {needed} {unit} to calibrate with for a recall of {1 - allowed:.4g} with "
-            f"confidence {confidence:.6g}, got {count} in the second half; pass more"
+            f"`{argument}` must leave at least {needed} {unit} to calibrate with for {aim} with confidence "
+            f"{confidence:.6g}, got {count} in the second half; pass at least {2 * needed} in all"
         )
 
 

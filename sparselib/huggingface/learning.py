@@ -1,6 +1,6 @@
 """Layers' projections, thresholds and clusters, learned from the edges that their heads need, in one pass each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -88,11 +88,11 @@ class Sample:
             near = [x[edges] for x, edges in zip(distances[row], needed[row], strict=True)]
             self.distances.append([x[torch.randperm(len(x), generator=self.generator)[: self.edges]] for x in near])
 
-    def thresholds(self, allowed: float) -> list[list[float]]:
-        """Return each head's falling thresholds: squared distances that miss about ``allowed * MISSED`` of its gold edges."""
+    def thresholds(self, missed: Sequence[float]) -> list[list[float]]:
+        """Return each head's falling thresholds: squared distances that miss about these rising shares of its gold edges."""
         distances = [torch.cat(head) for head in zip(*self.distances, strict=True)]
-        reached = (1 - allowed * torch.tensor(MISSED)).clamp_min(0)
-        return [x.quantile(reached).tolist() if len(x) else [0.0] * len(MISSED) for x in distances]
+        reached = (1 - torch.tensor(missed)).clamp_min(0)
+        return [x.quantile(reached).tolist() if len(x) else [0.0] * len(missed) for x in distances]
 
     def centroids(self, seed: int) -> dict[int, Tensor]:
         """Return ``{clusters: [H, C, R]}``, without the numbers of clusters for which there are too few points."""

@@ -29,12 +29,16 @@ def weights_requested(options: dict[str, object], records: bool) -> bool:
     options : dict, the arguments that the model passed to its attention
     records : bool, whether the model's forward pass records outputs, for the recomputation of a checkpoint outside of the model
     """
-    requested, recorded = options.get("output_attentions"), recorded_outputs()
-    if recorded is None and records and backward_pass() != -1:
-        recorded = {}
-    if recorded is None:
-        return requested is None or bool(requested) or torch.compiler.is_compiling()
-    return bool(requested) or any("attentions" in name for name in recorded)
+    if weights_named(options):
+        return True
+    if recorded_outputs() is not None or (records and backward_pass() != -1):
+        return False
+    return options.get("output_attentions") is None or torch.compiler.is_compiling()
+
+
+def weights_named(options: dict[str, object]) -> bool:
+    """Return whether a call's caller asked for the weights by name, which takes the arguments of :func:`weights_requested`."""
+    return bool(options.get("output_attentions")) or any("attentions" in name for name in recorded_outputs() or ())
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sparselib.huggingface.heads import Setting
 from sparselib.huggingface.layers import Layer
-from sparselib.huggingface.report import HeadReport, Report
+from sparselib.huggingface.report import HeadReport, OutputReport, Report, Step
 from sparselib.projections import Projection
 
 FORMAT, FILE = 2, "sparsified.safetensors"
@@ -25,7 +25,7 @@ KEYS = ("weights", "configuration", "alpha", "layers", "report")
 #: Types of values in JSON, by the type of a report's field.
 TYPES = {bool: (bool,), int: (int,), float: (int, float), str: (str,)}
 #: Fields of a report and of its heads that are shares or probabilities.
-SHARES = ("recall", "confidence", "bound", "sparsity")
+SHARES = ("recall", "confidence", "bound", "sparsity", "risk", "loss")
 
 
 def write(folder: Path, description: Mapping[str, object], tensors: Mapping[str, Tensor]) -> None:
@@ -116,10 +116,15 @@ def report_of(path: Path, description: Mapping) -> Report:
     try:
         report = description["report"]
         heads = [HeadReport(**head) for head in report["heads"]]
-        report = Report(**report | {"heads": heads})
+        output = report.get("output")
+        steps = [] if output is None else [Step(**step) for step in output["path"]]
+        output = None if output is None else OutputReport(**output | {"path": steps})
+        report = Report(**report | {"heads": heads, "output": output})
     except (KeyError, TypeError) as error:
-        raise ValueError(f"{path}: `report` must have the fields of a report and of its heads ({error})") from None
-    for part in (report, *heads):
+        raise ValueError(
+            f"{path}: `report` must have the fields of a report, its heads and its output ({error})"
+        ) from None
+    for part in (report, *heads, *([] if output is None else [output]), *steps):
         for field in fields(part):
             value = getattr(part, field.name)
             if field.type in TYPES and type(value) not in TYPES[field.type]:

@@ -45,8 +45,8 @@ _ENTERED: ContextVar[tuple[tuple["Sparsified", ExitStack], ...]] = ContextVar("e
 class Sparsified(AbstractContextManager):
     """A model that attends only to predicted pairs inside a ``with`` block, and is unchanged outside.
 
-    Made by :func:`sparselib.huggingface.sparsify` or :meth:`load`. The attribute `report` lists each head's predictor, and
-    `control` is the control of the model's attention.
+    Made by :func:`sparselib.huggingface.sparsify` or :meth:`load`. The attribute `report` lists each head's predictor,
+    `control` is the control of the model's attention, and `model` the model.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ class Sparsified(AbstractContextManager):
         report: Report,
         alphas: list[float],
     ):
-        self.report, self.control = report, control
-        self._model, self._layers, self._alphas = model, layers, alphas
+        self.report, self.control, self.model = report, control, model
+        self._layers, self._alphas = layers, alphas
         self._graphs = [_graph(number, layers, model.device) for number in range(len(layers))]
 
     def __enter__(self) -> Self:
@@ -152,8 +152,8 @@ class Sparsified(AbstractContextManager):
                 tensors |= {f"{number}.weight": layer.projection.weight, f"{number}.bias": layer.projection.bias}
                 tensors |= {f"{number}.clusters{count}": x for count, x in layer.centroids.items()}
         description = {
-            "weights": hash_of_weights(self._model),
-            "configuration": configuration_of(self._model),
+            "weights": hash_of_weights(self.model),
+            "configuration": configuration_of(self.model),
             "alpha": self._alphas if len(set(self._alphas)) > 1 else self._alphas[0],
             "layers": [
                 {

@@ -106,12 +106,13 @@ def causal_and_lengths(visible: Tensor | None) -> tuple[bool, Tensor | None]:
     return description.causal, description.lengths
 
 
-def described(visible: Tensor | None) -> Description:
+def described(visible: Tensor | None, padded_queries: bool = True) -> Description:
     """Return what a mask ``Bool[B, 1, n, n]`` hides, without a rule if that is padding on the right and later keys.
 
     Any other mask is returned as a rule, with `causal` False. Its `lengths` are not None if it hides padding on the right too:
     the last keys, which no query sees, not even the query at the same place. With fewer queries than keys, as in decoding,
-    these are the unused places of a cache.
+    these are the unused places of a cache. Unless `padded_queries`, queries at the places of such keys may be tokens: a mask in
+    which they see keys is returned as a rule without lengths.
 
     >>> described(visible_pairs(1, 3, 3, causal=True)).causal
     True
@@ -134,6 +135,10 @@ def described(visible: Tensor | None) -> Description:
         return Description(rule=looked_up(visible))
     lengths, fits, fits_causal = _described(visible)
     has_padding = (lengths != keys).any()
+    if has_padding and not padded_queries:
+        behind = torch.arange(keys, device=visible.device) >= lengths[:, None]
+        if (visible.any(-1)[:, 0] & behind).any():
+            return Description(rule=looked_up(visible))
     if fits or fits_causal:
         return Description(not fits, lengths if has_padding else None)
     real = torch.arange(keys, device=visible.device) < lengths[:, None]

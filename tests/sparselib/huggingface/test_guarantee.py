@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from small_models import made, text
 
 from sparselib.huggingface import sparsify, use_attention
-from sparselib.huggingface.calibration import _choose
 from sparselib.huggingface.gold import gold_rule
 from sparselib.huggingface.guarantee import certified, last_certified, sequences_needed
 from sparselib.huggingface.halves import Half, split
 from sparselib.huggingface.heads import Setting
 from sparselib.huggingface.layers import Layer, Measured, observed_layers
 from sparselib.huggingface.learning import learn_projections
+from sparselib.huggingface.tuning import choose
 from sparselib.normalizers import Entmax
 
 ALLOWED, CONFIDENCE = 0.1, 0.9
@@ -185,9 +185,9 @@ def test_over_200_random_splits_heads_fall_below_the_target_as_rarely_as_promise
     below, tuned, together = [], [], []
     for seed in range(200):
         mixed = torch.randperm(losses.shape[-1], generator=torch.Generator().manual_seed(seed))
-        choose, calibrate, other = mixed[:120], mixed[120:240], mixed[240:]
-        half = Measured([losses[..., choose]], [densities[..., choose]])
-        (orders,) = _choose([half], [[order] * 4], Half([], torch.arange(120)), 1 - ALLOWED, CONFIDENCE)
+        chosen_on, calibrate, other = mixed[:120], mixed[120:240], mixed[240:]
+        half = Measured([losses[..., chosen_on]], [densities[..., chosen_on]])
+        (orders,) = choose([half], [[order] * 4], Half([], torch.arange(120)), 1 - ALLOWED, CONFIDENCE)
         places = torch.tensor([[order.index(one) for one in head] for head in orders]).T  # [S, H]
         ordered = losses.gather(0, places[..., None].expand(-1, -1, losses.shape[-1]))
         last = last_certified(ordered[..., calibrate], ALLOWED, CONFIDENCE)

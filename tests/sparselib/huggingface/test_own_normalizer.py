@@ -186,6 +186,7 @@ def test_an_installed_graph_is_compiled_too():
         (lambda call: torch.ones(3, 2, 16, 8, dtype=torch.bool), r"torch.bool \[3, 2, 16, 8\]"),
         (lambda call: torch.ones(1, 3, 2, 16, 16, dtype=torch.bool), r"torch.bool \[1, 3, 2, 16, 16\]"),
         (lambda call: torch.ones(3, 2, 16, 16), r"torch.float32 \[3, 2, 16, 16\]"),
+        (lambda call: torch.ones(3, 2, 16, 16, dtype=torch.long), r"torch.int64 \[3, 2, 16, 16\]"),
         (lambda call: None, "NoneType"),
     ],
 )
