@@ -110,6 +110,19 @@ def verdicts() -> str:
     return f"{text}\n\n{markdown(['regime', *used], rows)}"
 
 
+def at_a_glance() -> str:
+    """Return a sentence with the number of findings that hold, fail or differ, where some run decides them."""
+    common = outcomes()
+    known_outcomes = pd.Series([outcome for outcome in common.to_numpy().flat if outcome])
+    decided = (common != "").any(axis=1).sum()
+    holds, fails = ((known_outcomes == verdict).sum() for verdict in (HOLDS, FAILS))
+    return (
+        f"**{decided} of {len(common)} findings of the papers have a verdict on real text, {len(known_outcomes)} in all, by regime:"
+        f" {holds} hold, {fails} fail, {len(known_outcomes) - holds - fails} are undecided or mixed"
+        " ([each with its interval](reported/README.md)).**"
+    )
+
+
 def stable() -> str:
     """Return a sentence with the number of settled verdicts about curves, and of the stable ones among them."""
     about_curves = pd.concat([table.loc[table["stability"] != "", "stability"] for table in runs().values()])

@@ -49,6 +49,7 @@ TABLES = {
     "characters": partial(characters.table3, "war-and-peace-512"),
     "characters-spans": partial(characters.table3, "war-and-peace-spans"),
     "characters-baselines": partial(characters.baselines, "war-and-peace-512", "war-and-peace"),
+    "at-a-glance": claims.at_a_glance,
     "claims": claims.counts,
     "demonstration": claims.demonstration,
     "lost-at-gold": claims.lost_at_gold,
