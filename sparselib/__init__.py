@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sparselib import masks
+    from sparselib import blocks, control, forms, graphs, kernels, masks, predictors, projections
     from sparselib.dense_attention import Scoring, attention, gold_graph
     from sparselib.fronts import pareto_front
     from sparselib.metrics import precision, recall, sparsity
@@ -17,19 +17,27 @@ _MODULES = {
     "Entmax": "normalizers",
     "Scoring": "dense_attention",
     "attention": "dense_attention",
+    "blocks": None,
+    "control": None,
     "entmax": "normalizers",
     "entmax15": "normalizers",
+    "forms": None,
     "gold_graph": "dense_attention",
+    "graphs": None,
+    "kernels": None,
     "masks": None,
     "pareto_front": "fronts",
     "precision": "metrics",
+    "predictors": None,
+    "projections": None,
     "recall": "metrics",
     "sparsemax": "normalizers",
     "sparsity": "metrics",
     "topk_softmax": "normalizers",
 }
-__all__ = ["Entmax", "Scoring", "attention", "entmax", "entmax15", "gold_graph", "masks", "pareto_front", "precision",
-           "recall", "sparsemax", "sparsity", "topk_softmax"]  # fmt: skip
+__all__ = ["Entmax", "Scoring", "attention", "blocks", "control", "entmax", "entmax15", "forms", "gold_graph", "graphs",
+           "kernels", "masks", "pareto_front", "precision", "predictors", "projections", "recall", "sparsemax", "sparsity",
+           "topk_softmax"]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
@@ -42,4 +50,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
