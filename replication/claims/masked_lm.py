@@ -11,6 +11,7 @@ from replication.claims.curves import BASELINES, Curves, curves
 from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.scores import Units, counted, means, over_seeds, plain
 from replication.claims.settings import of_points, papers_own
+from replication.claims.unattended import KMEANS, ROUTING, kmeans_leaves, routing_discards
 from replication.files.contents import read_json
 from replication.files.reading import noted, read_table
 from replication.files.verification import listed_files
@@ -18,7 +19,7 @@ from replication.points import POINT, over_heads
 from replication.results import read_replaced, read_sweep
 from replication.settings import read_points
 
-DISTANCE, KMEANS, ROUTING = "sparsefinder-distance", "sparsefinder-kmeans", "routing"
+DISTANCE = "sparsefinder-distance"
 #: The paper's ranking of the methods: each leader with its rivals.
 FIRST = (DISTANCE, [KMEANS, ROUTING, *BASELINES])
 SECOND = (KMEANS, [ROUTING, *BASELINES])
@@ -104,16 +105,8 @@ def _(folder: Path) -> Finding:
     return Finding([over_seeds(what, [of_layers[:half].mean() - of_layers[half:].mean()], "model")])
 
 
-def routing_discards(folder: Path) -> Finding:
-    """Return how many more queries have no key under Routing Transformer than under k-means, without a window."""
-    points = over_heads(read_sweep(folder)).query("window == 0")
-    empty = 100 * points.groupby(["seed", "method"])["empty_rows"].mean().unstack("method")
-    if not {ROUTING, KMEANS} <= set(empty):
-        return Finding([], missing=["no point of routing or k-means without a window"])
-    return Finding([over_seeds("queries without a key, routing - k-means", empty[ROUTING] - empty[KMEANS])])
-
-
 _claim("mlm-routing-discards-queries")(routing_discards)
+_claim("mlm-kmeans-avoids-queries-without-keys")(kmeans_leaves)
 
 
 def more_centroids(folder: Path) -> Finding:
