@@ -9,6 +9,7 @@ from replication.claims.finding import SETTLED
 from replication.claims.masked_lm import DISTANCE, KMEANS, ROUTING, recall_curves
 from replication.claims.overview import effect as effect_of
 from replication.claims.rule import Rule
+from replication.claims.scores import over_seeds
 from replication.claims.stability import stability
 from replication.files.paths import ROOT
 from replication.tables.claims import DECIDED, evidence, lost_at_gold, stable
@@ -50,6 +51,22 @@ def _differences(folders: dict[str, Path], leader: str, rivals: tuple[str, ...],
         if (words := compared(folder, leader, rivals, budget))
     ]
     return f"Points of recall, {leader} less each: {', '.join(found)}"
+
+
+def _over_models(folders: dict[str, Path], leader: str, rivals: tuple[str, ...], *budgets: str) -> str:
+    """Return the mean over models of a leader's difference to each rival at budgets, with the interval over such models."""
+    compared = {run: recall_curves(folder) for run, folder in folders.items()}
+    words = []
+    for budget in budgets:
+        for rival in rivals:
+            means = [
+                curves.difference(leader, rival, place)[0].mean()
+                for curves in compared.values()
+                if (place := curves.named(budget)) and all(curves.has(name, place) for name in (leader, rival))
+            ]
+            if len(means) > 1:
+                words.append(f"{rival} {in_words(over_seeds(rival, means, 'model'))} over {len(means)} models at {budget}")
+    return f"Points of recall, {leader} less each: {', '.join(words)}"
 
 
 def _rows(*claims: str) -> str:
