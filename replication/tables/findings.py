@@ -65,7 +65,9 @@ def _over_models(folders: dict[str, Path], leader: str, rivals: tuple[str, ...],
                 if (place := curves.named(budget)) and all(curves.has(name, place) for name in (leader, rival))
             ]
             if len(means) > 1:
-                words.append(f"{rival} {in_words(over_seeds(rival, means, 'model'))} over {len(means)} models at {budget}")
+                words.append(
+                    f"{rival} {in_words(over_seeds(rival, means, 'model'))} over {len(means)} models at {budget}"
+                )
     return f"Points of recall, {leader} less each: {', '.join(words)}"
 
 
