@@ -17,6 +17,7 @@ RUNS = {
     "brown-512-untied": "independent",
     "brown-512-untied-seed1": "independent, a second model",
     "brown-seed0": "pretrained",
+    "brown-seed1": "pretrained, a second model",
 }
 BUDGET = "5 x gold"
 

@@ -14,10 +14,8 @@ NEAR_GOLD = (0.01, 0.5)
 
 def main() -> None:
     plots.use_style()
-    figure, axes = plt.subplots(2, -(-len(RUNS) // 2), figsize=(plots.TEXT, 4.8), sharex=True, sharey=True)
-    for ax in axes.T.flat[len(RUNS) :]:
-        ax.set_axis_off()
-    for ax, (run, weights) in zip(axes.T.flat, RUNS.items(), strict=False):
+    figure, axes = plt.subplots(2, len(RUNS) // 2, figsize=(plots.TEXT, 4.8), sharex=True, sharey=True)
+    for ax, (run, weights) in zip(axes.T.flat, RUNS.items(), strict=True):
         sweep = over_heads(read_sweep(ROOT / "reported" / run / "masked_lm"))
         plots.tradeoff(ax, sweep, "recall", 1 - sweep.gold_sparsity.mean())
         ax.set(title=weights, xlim=NEAR_GOLD, ylim=(-0.02, 1.02))
