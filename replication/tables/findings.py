@@ -105,8 +105,8 @@ def findings() -> str:
          _over_models(encoders, DISTANCE, (KMEANS, ROUTING, *BASELINES), "5 x gold")),
         ("K-means is ahead of Routing Transformer with the gold graph's share of the pairs, and not with more.",
          _over_models(encoders, KMEANS, (ROUTING,), "1 x gold", "2 x gold", "5 x gold")),
-        ("K-means does not avoid queries without any key: without windows and global tokens it leaves most of them with none, and"
-         " more than Routing Transformer with 32 clusters or 64.",
+        ("K-means does not avoid queries without any key: without windows and global tokens it leaves up to three quarters of"
+         " the queries with none, and more than Routing Transformer with 32 or 64 clusters.",
          f"k-means: {_rows('mlm-kmeans-avoids-queries-without-keys')}; Routing Transformer above k-means:"
          f" {_rows('mlm-routing-discards-queries')}"),
         ("Outside the fine-tuned encoders most grids are too coarse for a verdict on the order of the methods.", _untested()),
