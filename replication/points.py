@@ -123,7 +123,8 @@ def at_every_count(table: pd.DataFrame) -> pd.DataFrame:
 
 def over_heads(sweep: pd.DataFrame) -> pd.DataFrame:
     """Return means over layers and heads, a row per seed, method, setting and window."""
-    measures = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
+    # Sweeps that were stored before 2026-11-28 have no `keyless`.
+    measures = ["recall", "sparsity", "precision", "exact", *({"keyless"} & set(sweep)), "gold_sparsity"]
     return sweep.groupby(POINT, as_index=False, sort=False)[measures].mean()
 
 

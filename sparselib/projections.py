@@ -12,6 +12,7 @@ from sparselib.control import LayerCall
 from sparselib.dense_attention import PLAIN, Scoring, gold_graph
 from sparselib.masks import visible_pairs
 from sparselib.normalizers import Normalizer, entmax15
+from sparselib.triplets import Edges, gold_edges, sample_negatives
 
 __all__ = ["LOSSES", "Batch", "Projection", "fit_projection", "set_loss", "triplet_loss"]
 
@@ -182,8 +183,11 @@ def fit_projection(
         raise ValueError(f"`batches` must be readable {epochs} times, got an iterator; pass a list or a DataLoader")
     generator = torch.Generator().manual_seed(seed)
     weight, optimizer, losses = None, None, []
+    edges = {}  # by the batch's number, if there are several epochs to use them
     for _ in range(epochs):
-        for batch in batches:
+        for number, batch in enumerate(batches):
+            if epochs > 1 and number not in edges:
+                edges[number] = gold_edges(chunks.blocks(batch.gold), chunks.blocks(batch.visible))
             if weight is None:
                 # As in the reference code: torch's default for a convolution with fan-in D * R.
                 heads, size = batch.q.shape[1], batch.q.shape[3]
@@ -191,7 +195,8 @@ def fit_projection(
                 weight = uniform.mul_((size * dimension) ** -0.5).requires_grad_()
                 optimizer = torch.optim.Adam([weight], lr=learning_rate)
             projection = Projection(weight, torch.zeros(weight.shape[0], dimension))
-            value = contrastive_loss(projection, batch, loss=loss, margin=margin, generator=generator, chunks=chunks)
+            options = {"loss": loss, "margin": margin, "generator": generator, "chunks": chunks}
+            value = contrastive_loss(projection, batch, edges.get(number), **options)
             optimizer.zero_grad()
             value.backward()
             optimizer.step()
@@ -204,6 +209,7 @@ def fit_projection(
 def contrastive_loss(
     projection: Projection,
     batch: Batch,
+    edges: Edges | None = None,
     *,
     loss: str,
     margin: float,
@@ -211,29 +217,14 @@ def contrastive_loss(
     chunks: Chunks = TOKENS,
 ) -> Tensor:
     """Return one batch's loss: each gold edge between chunks is a positive, paired with one negative key of its query."""
-    query, positive, negative = sample_triplets(chunks.blocks(batch.gold), chunks.blocks(batch.visible), generator)
+    if edges is None:
+        edges = gold_edges(chunks.blocks(batch.gold), chunks.blocks(batch.visible))
     q, k = (chunks.vectors(projection(x), batch.lengths) for x in (batch.q, batch.k))
     queries, keys = q.flatten(0, 2), k.flatten(0, 2)
-    first = query // q.shape[2] * k.shape[2]  # of the keys of the query's head
-    chosen = queries.index_select(0, query)
-    near, far = ((chosen - keys.index_select(0, first + key)).square().sum(-1) for key in (positive, negative))
-    return LOSSES[loss](near, far, query, len(queries), margin)
-
-
-def sample_triplets(gold: Tensor, visible: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw one negative per gold edge, uniformly and with replacement, among its query's visible keys that are no edge."""
-    # The results are integers [E]: the query's row in B * H * Q, the edge's key and the negative key. Edges of queries without
-    # negatives are left out. The reference code also draws padding and future keys.
-    keys = gold.shape[-1]
-    # Running count of negatives over the whole tensor, so that one search finds the r-th negative of any row.
-    count = (visible & ~gold).flatten().cumsum(0, dtype=torch.int32)
-    last = count[keys - 1 :: keys]
-    before = torch.cat([last.new_zeros(1), last[:-1]])
-    query, positive = gold.flatten(0, 2).nonzero(as_tuple=True)
-    has_negative = (last > before)[query]
-    query, positive = query[has_negative], positive[has_negative]
-    available = (last - before)[query]
-    draw = torch.rand(len(query), generator=generator, dtype=torch.float64)
-    rank = before[query] + 1 + (draw * available).int()
-    negative = torch.searchsorted(count, rank) - query * keys
-    return query, positive, negative
+    first = edges.query // q.shape[2] * k.shape[2]  # of the keys of the query's head
+    chosen = queries.index_select(0, edges.query)
+    near, far = (
+        (chosen - keys.index_select(0, first + key)).square().sum(-1)
+        for key in (edges.positive, sample_negatives(edges, generator))
+    )
+    return LOSSES[loss](near, far, edges.query, len(queries), margin)

@@ -11,6 +11,7 @@ from replication.claims.curves import BASELINES, Curves, curves
 from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.scores import Units, counted, means, over_seeds, plain
 from replication.claims.settings import of_points, papers_own
+from replication.claims.unattended import KMEANS, ROUTING, kmeans_leaves, routing_discards
 from replication.files.contents import read_json
 from replication.files.reading import noted, read_table
 from replication.files.verification import listed_files
@@ -18,7 +19,7 @@ from replication.points import POINT, over_heads
 from replication.results import read_replaced, read_sweep
 from replication.settings import read_points
 
-DISTANCE, KMEANS, ROUTING = "sparsefinder-distance", "sparsefinder-kmeans", "routing"
+DISTANCE = "sparsefinder-distance"
 #: The paper's ranking of the methods: each leader with its rivals.
 FIRST = (DISTANCE, [KMEANS, ROUTING, *BASELINES])
 SECOND = (KMEANS, [ROUTING, *BASELINES])
@@ -26,6 +27,8 @@ THIRD = (ROUTING, BASELINES)
 
 #: The paper's values for the full entmax transformer on WikiText-103.
 GOLD_SPARSITY, PERPLEXITY = 0.9804, 3.5004
+#: The largest number of buckets in the paper's grid.
+MOST_CLUSTERS = 20
 
 TESTS: dict[str, Test] = {}
 _claim = registering(TESTS)
@@ -38,8 +41,10 @@ def recall_curves(folder: Path) -> Curves:
 
 
 def every_recall_curve(folder: Path) -> Curves:
-    """Return the recall curves of all measured variants, in percentage points."""
+    """Return the recall curves of all measured variants, in percentage points; none without variants of our own."""
     points = over_heads(read_sweep(folder))
+    if len(papers_own(points)) == len(points):
+        points = points.iloc[:0]
     return _recall(folder, points, points["gold_sparsity"].mean())
 
 
@@ -104,26 +109,22 @@ def _(folder: Path) -> Finding:
     return Finding([over_seeds(what, [of_layers[:half].mean() - of_layers[half:].mean()], "model")])
 
 
-def routing_discards(folder: Path) -> Finding:
-    """Return how many more queries have no key under Routing Transformer than under k-means, without a window."""
-    points = over_heads(read_sweep(folder)).query("window == 0")
-    empty = 100 * points.groupby(["seed", "method"])["empty_rows"].mean().unstack("method")
-    if not {ROUTING, KMEANS} <= set(empty):
-        return Finding([], missing=["no point of routing or k-means without a window"])
-    return Finding([over_seeds("queries without a key, routing - k-means", empty[ROUTING] - empty[KMEANS])])
-
-
 _claim("mlm-routing-discards-queries")(routing_discards)
+_claim("mlm-kmeans-avoids-queries-without-keys")(kmeans_leaves)
 
 
 def more_centroids(folder: Path) -> Finding:
-    """Return the gain of assigning points to two centroids instead of one, at equal clusters and windows."""
-    points = over_heads(read_sweep(folder)).query("method == @KMEANS")
+    """Return the gain of assigning points to two centroids instead of one, in the mean over the paper's numbers of clusters.
+
+    A window covers part of what more centroids add, so there is none.
+    """
+    points = over_heads(read_sweep(folder)).query("method == @KMEANS and window == 0")
     settings = of_points(points)
+    settings = settings[settings["clusters"] <= MOST_CLUSTERS] if "clusters" in settings else settings
     if not {1, 2} <= set(settings.get("top_k", [])):
         return Finding([], missing=["no k-means with two centroids per point"])
-    keys = ["seed", "clusters", "window"]
-    wide = points.join(settings).pivot(index=keys, columns="top_k", values=["recall", "sparsity"])
+    keys = ["seed", "clusters"]
+    wide = points.join(settings, how="inner").pivot(index=keys, columns="top_k", values=["recall", "sparsity"])
     effects = []
     for measure, sign, what in (("recall", 1, "recall gained"), ("sparsity", -1, "density gained")):
         gained = 100 * sign * (wide[measure][2] - wide[measure][1])

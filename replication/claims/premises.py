@@ -172,11 +172,6 @@ def _initial_span(folder: Path) -> dict[str, float]:
     return {"": float(configuration(folder)["char_lm"]["models"]["adaptive-span"].get("initial_span", 0.0))}
 
 
-def _global_keys(folder: Path) -> float:
-    """Return the number of global tokens that every query attends to under all methods."""
-    return {"none": 0.0, "first": 1.0, "first_last": 2.0}[read_sweep(folder)["global_tokens"].iloc[0]]
-
-
 def _caption_lift(folder: Path) -> dict[str, float]:
     """Return the CIDEr of softmax's captions for their own images, divided by that for others; 1 without visual input."""
     softmax = read_captioning(folder, "captions.parquet").query("model == 'softmax'")
@@ -193,14 +188,12 @@ MEASURES: dict[str, dict[str, Callable[[Path], dict[str, float]]]] = {
         "coreference_lift": _coreference_lift,
         "auxiliaries": _auxiliaries,
         "sessions": partial(_sessions, "blocks/size*/timed.csv"),
-        "global_keys": lambda folder: {"": _global_keys(folder)},
     },
     "translation": {
         "gold_sparsity": _per_corpus("*-*", _gold_sparsity),
         "bleu": _per_corpus("*-*", lambda folder: float(read_table(folder / "bleu.csv")["bleu"].item())),
         "alpha": _alpha,
         "decoder_layers": _setting("translation", "architecture", "decoder_layers"),
-        "global_keys": _per_corpus("*-*", _global_keys),
     },
     "char_lm": {
         "characters": partial(_characters, None, "characters"),

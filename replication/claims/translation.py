@@ -15,15 +15,13 @@ from replication.claims.curves import BASELINES, Curves
 from replication.claims.finding import Finding, Test, in_every, registering
 from replication.claims.masked_lm import (
     DISTANCE,
-    KMEANS,
-    ROUTING,
     every_recall_curve,
     more_centroids,
     recall_curves,
-    routing_discards,
 )
 from replication.claims.scores import correlation, over_seeds
 from replication.claims.settings import of_points, single
+from replication.claims.unattended import KMEANS, ROUTING, kmeans_leaves, routing_discards
 from replication.files.verification import listed_files
 from replication.points import over_heads
 from replication.results import read_sweep
@@ -58,6 +56,7 @@ def _(folder: Path, budgets: list[str]) -> Finding:
 
 _claim("mt-more-centroids-recall-more")(more_centroids)
 _claim("mt-routing-discards-queries")(routing_discards)
+_claim("mt-kmeans-avoids-queries-without-keys")(kmeans_leaves)
 
 
 def _pairs_alike(folder: Path) -> Finding:

@@ -20,12 +20,15 @@ WORD = 64
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts per grid member, sentence, head and window, ``[M, B, H, W]``."""
+    """Counts per grid member, sentence, head and window, ``[M, B, H, W]``.
+
+    ``keyless_rows`` are queries to which the predicted graph itself gives no key, so they are the same for every window.
+    """
 
     predicted: np.ndarray
     hits: np.ndarray
     exact_rows: np.ndarray
-    empty_rows: np.ndarray
+    keyless_rows: np.ndarray
 
 
 class Counter:
@@ -74,7 +77,8 @@ class Counter:
 
     def count(self, bits: np.ndarray) -> Counts:
         """Count one predicted graph, given as words ``[B, H, Q, words]`` of :func:`pack` or :func:`bucket_bits`."""
-        covered = (bits | self._global_bits) & self._visible_bits
+        predicted_only = bits & self._visible_bits
+        covered = predicted_only | self._global_bits & self._visible_bits
         left_out = (~covered) & self._visible_bits
         size = np.bitwise_count(covered).sum((-1, -2))
         added = np.stack([np.bitwise_count(left_out & window).sum((-1, -2)) for window in self._window_bits])
@@ -83,12 +87,12 @@ class Counter:
         is_hit = (edge_words >> (self._edge_key % WORD).astype(np.uint64)) & np.uint64(1) == 1
         needed = np.where(is_hit, 0, self._edge_window + 1)  # 0: covered without a window
         row_needs = np.maximum.reduceat(needed, self._row_starts)
-        empty = self.rows_per_sentence[:, None] - covered.any(-1).sum(-1)  # real rows without any key, [B, H]
+        keyless = self.rows_per_sentence[:, None] - predicted_only.any(-1).sum(-1)  # of real rows, [B, H]
         return Counts(
             predicted.transpose(1, 2, 0)[None],
             self._cumulate(self._edge_row, needed)[None],
             self._cumulate(self._row_of_start, row_needs)[None],
-            np.where(self.windows == 0, empty[..., None], 0)[None],
+            np.repeat(keyless[None, ..., None], len(self.windows), axis=-1),
         )
 
     def count_thresholds(self, q: Tensor, k: Tensor, limits: list[float]) -> Counts:
@@ -97,6 +101,7 @@ class Counter:
         levels, widths = len(limits) + 1, len(self.windows) + 1
         # The level of a pair is the index of the smallest limit that covers it. Every limit covers global tokens.
         level = torch.bucketize(squared_distances(q, k), torch.tensor(limits), out_int32=True)
+        keyless = self._keyless_rows_by_level(level, levels)
         level.masked_fill_(self._by_position, 0)
         cell = level.mul_(widths).add_(torch.from_numpy(self._window_of_pair))
         cell.masked_fill_(~self._visible, levels * widths)
@@ -110,11 +115,7 @@ class Counter:
         gold_table = np.bincount(group * levels * widths + edge_cell, minlength=table.size).reshape(table.shape)
         covers = [_covered_by_either(x) for x in (table, gold_table)]
         exact = self._exact_rows_by_level(edge_level, edge_window, levels)
-        none_near = self._empty_rows_by_level(
-            level=cell.view(sentences, heads, length, length), widths=widths, levels=levels
-        )
-        empty = np.where(self.windows == 0, none_near[..., None], 0)
-        return Counts(*(np.moveaxis(x, 2, 0) for x in (*covers, exact, empty)))
+        return Counts(*(np.moveaxis(x, 2, 0) for x in (*covers, exact, keyless)))
 
     def _cumulate(self, rows: np.ndarray, needed: np.ndarray) -> np.ndarray:
         """Count, per sentence and head, the items that need at most each window: ``[B, H, W]``."""
@@ -133,11 +134,12 @@ class Counter:
         beyond = needs.flip(1).cummax(1).values.flip(1)[:, 1:].numpy()  # window needed by the edges beyond each limit
         return np.stack([self._cumulate(self._row_of_start, needed) for needed in beyond.T], axis=2)
 
-    def _empty_rows_by_level(self, level: Tensor, widths: int, levels: int) -> np.ndarray:
-        """Count the real rows without any key within each limit: ``[B, H, M]``."""
-        nearest = (level // widths).amin(-1)  # padding has level `levels`
+    def _keyless_rows_by_level(self, level: Tensor, levels: int) -> np.ndarray:
+        """Count the real rows without any key within each limit, for every window: ``[B, H, M, W]``."""
+        nearest = level.masked_fill(~self._visible, levels).amin(-1)  # no row of padding is within a limit
         within = torch.stack([(nearest <= m).sum(-1) for m in range(levels - 1)], dim=-1)
-        return self.rows_per_sentence[:, None, None] - within.numpy()
+        keyless = self.rows_per_sentence[:, None, None] - within.numpy()
+        return np.repeat(keyless[..., None], len(self.windows), axis=-1)
 
 
 def bucket_bits(query_buckets: Tensor, key_buckets: Tensor) -> np.ndarray:

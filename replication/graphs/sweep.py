@@ -14,7 +14,7 @@ from replication.graphs.shards import Batch, LayerGraphs
 from sparselib.predictors import Bucketed, Distance
 from sparselib.projections import Projection
 
-MEASURES = ("recall", "sparsity", "precision", "exact", "empty_rows")
+MEASURES = ("recall", "sparsity", "precision", "exact", "keyless")
 
 
 def sweep_layer(
@@ -48,8 +48,9 @@ def sweep_layer(
     -------
     DataFrame
         A row per seed, method, setting, window and head: ``recall`` (Eq. 4), ``sparsity`` (Eq. 5), ``precision``, ``exact``
-        (share of queries whose gold keys are all covered) and ``empty_rows`` (share of queries without any key), each computed
-        per sentence and then averaged over sentences; and ``gold_sparsity`` per head.
+        (share of queries whose gold keys are all covered) and ``keyless`` (share of queries to which the predicted graph gives
+        no key, before windows and global tokens), each computed per sentence and then averaged over sentences; and
+        ``gold_sparsity`` per head.
     """
     families = [list(family) for _, family in groupby(members, key=_family)]
     sums = {
@@ -122,7 +123,7 @@ def _measures(counter: Counter, counts: Counts) -> np.ndarray:
                 counts.predicted > 0, counts.hits / np.maximum(counts.predicted, 1), 1.0
             ),  # like metrics.precision
             counts.exact_rows / rows,
-            counts.empty_rows / rows,
+            counts.keyless_rows / rows,
         ]
     )
 

@@ -117,7 +117,7 @@ def at_a_glance() -> str:
     decided = (common != "").any(axis=1).sum()
     holds, fails = ((known_outcomes == verdict).sum() for verdict in (HOLDS, FAILS))
     return (
-        f"**{decided} of {len(common)} findings of the papers have a verdict on real text, {len(known_outcomes)} in all, by regime:"
+        f"**{decided} of {len(common)} findings of the papers have a verdict on real text, {len(known_outcomes)} by regime:"
         f" {holds} hold, {fails} fail, {len(known_outcomes) - holds - fails} are undecided or mixed"
         " ([each with its interval](reported/README.md)).**"
     )

@@ -16,8 +16,8 @@ RUNS = {
     "brown-512-seed1": "equal, a second model",
     "brown-512-untied": "independent",
     "brown-512-untied-seed1": "independent, a second model",
-    "brown-512-minilm": "pretrained",
-    "brown-512-minilm-seed1": "pretrained, a second model",
+    "brown-seed0": "pretrained",
+    "brown-seed1": "pretrained, a second model",
 }
 BUDGET = "5 x gold"
 

@@ -20,17 +20,14 @@ CORPORA = {
         "held-out",
     ): "Brown, held-out documents, 512 tokens, independent weights, a second model",
     ("brown-512-untied-seed1/masked_lm", "wikitext-2"): "WikiText-2, unseen, independent weights, the second model",
-    ("brown-512-minilm/masked_lm", "held-out"): "Brown, held-out documents, 512 tokens, a fine-tuned encoder",
-    ("brown-512-minilm/masked_lm", "wikitext-2"): "WikiText-2, unseen, the fine-tuned encoder",
-    (
-        "brown-512-minilm-seed1/masked_lm",
-        "held-out",
-    ): "Brown, held-out documents, 512 tokens, a second fine-tuned encoder",
-    ("brown-512-minilm-seed1/masked_lm", "wikitext-2"): "WikiText-2, unseen, the second fine-tuned encoder",
+    ("brown-seed0/masked_lm", "held-out"): "Brown, held-out documents, 512 tokens, a fine-tuned encoder",
+    ("brown-seed0/masked_lm", "wikitext-2"): "WikiText-2, unseen, the fine-tuned encoder",
+    ("brown-seed1/masked_lm", "held-out"): "Brown, held-out documents, 512 tokens, a second fine-tuned encoder",
+    ("brown-seed1/masked_lm", "wikitext-2"): "WikiText-2, unseen, the second fine-tuned encoder",
     ("brown/masked_lm", "held-out"): "Brown, held-out documents, sequences of 128 tokens",
     ("brown/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
     ("demo", "held-out"): "Berean Standard Bible, held-out books, 512 tokens: the default run, a fine-tuned encoder",
-    ("demo-seed1/masked_lm", "held-out"): "Berean Standard Bible, held-out books, 512 tokens, a second encoder",
+    ("bible-seed1/masked_lm", "held-out"): "Berean Standard Bible, held-out books, 512 tokens, a second encoder",
 }
 FOLDERS = tuple(dict.fromkeys(folder for folder, _ in CORPORA))
 

@@ -14,7 +14,7 @@ from replication.results import read_block_times, read_blocks, read_characters, 
 from replication.settings import as_columns
 from sparselib.forms import FORMS
 
-MEASURES = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
+MEASURES = ["recall", "sparsity", "precision", "exact", "keyless", "gold_sparsity"]
 
 
 def made_sweep():

@@ -29,7 +29,7 @@ SECTION = MASKED_LM | {
 }
 SETTINGS = ["threshold", "clusters", "random_keys"]
 POINT = ["seed", "method", *SETTINGS, "window"]
-MEASURES = ["recall", "sparsity", "precision", "exact", "empty_rows", "gold_sparsity"]
+MEASURES = ["recall", "sparsity", "precision", "exact", "keyless", "gold_sparsity"]
 COLUMNS = {
     "model/training.csv": ["step", "epoch", "learning_rate", "loss"],
     "sweep/bigbird.parquet": ["seed", "layer", "method", "random_keys", "head", "window", *MEASURES, "global_tokens"],

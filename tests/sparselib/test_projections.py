@@ -14,10 +14,10 @@ from sparselib.projections import (
     Projection,
     contrastive_loss,
     fit_projection,
-    sample_triplets,
     set_loss,
     triplet_loss,
 )
+from sparselib.triplets import gold_edges, sample_negatives
 
 
 def generator(seed=0):
@@ -35,6 +35,11 @@ def drawn_graph(lengths, causal, density=0.3, seed=0):
     n = max(lengths)
     visible = visible_pairs(len(lengths), n, n, torch.tensor(lengths), causal)
     return (torch.rand(len(lengths), 2, n, n, generator=generator(seed)) < density) & visible, visible
+
+
+def sample_triplets(gold, visible, random):
+    edges = gold_edges(gold, visible)
+    return edges.query, edges.positive, sample_negatives(edges, random)
 
 
 # --- The projection ---

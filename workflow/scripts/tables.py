@@ -33,6 +33,8 @@ from replication.tables import (
 from replication.tables.markers import with_tables
 
 TIMED_MODELS = ("minilm", "minilm-entmax", "smollm2")
+#: Runs of config/encoders.
+ENCODERS = ("bible-seed1", "brown-seed0", "brown-seed1")
 TABLES = {
     "adasplash-claims": attention.adasplash_claims,
     "adasplash-times": attention.adasplash_times,
@@ -79,14 +81,12 @@ TABLES = {
     "judged-brown-512-seed1": partial(claims.judged, "brown-512-seed1", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-brown-512-untied": partial(claims.judged, "brown-512-untied", ("sparse-consistency", "mlm-")),
     "judged-brown-512-untied-seed1": partial(claims.judged, "brown-512-untied-seed1", ("sparse-consistency", "mlm-")),
-    "judged-brown-512-minilm": partial(claims.judged, "brown-512-minilm", ("sparse-consistency", "mlm-")),
-    "judged-brown-512-minilm-seed1": partial(claims.judged, "brown-512-minilm-seed1", ("sparse-consistency", "mlm-")),
+    **{f"judged-{run}": partial(claims.judged, run, ("sparse-consistency", "mlm-")) for run in ENCODERS},
     "judged-demo": partial(
         claims.judged,
         "demo",
         ("sparse-consistency", "mlm-", "blocks-", "mt-", "clm-", "est-", "xst-", "fac-", "retrofit-"),
     ),
-    "judged-demo-seed1": partial(claims.judged, "demo-seed1", ("sparse-consistency", "mlm-", "blocks-")),
     "judged-darby": partial(claims.judged, "darby", ("mt-",)),
     "judged-darby-softmax": partial(claims.judged, "darby-softmax", ("mt-",)),
     "judged-darby-en-de": partial(claims.judged, "darby-en-de", ("mt-",)),
@@ -108,14 +108,12 @@ TABLES = {
     "output-guarantee-minilm": partial(output_guarantee.sentence, "minilm"),
     "perplexity": perplexity.perplexity,
     "perplexity-demo": partial(perplexity.perplexity, ("demo",)),
-    "perplexity-demo-seed1": partial(perplexity.perplexity, ("demo-seed1/masked_lm",)),
     "perplexity-brown": partial(perplexity.perplexity, ("brown/masked_lm",)),
     "perplexity-brown-512": partial(perplexity.perplexity, ("brown-512/masked_lm",)),
     "perplexity-brown-512-seed1": partial(perplexity.perplexity, ("brown-512-seed1/masked_lm",)),
     "perplexity-brown-512-untied": partial(perplexity.perplexity, ("brown-512-untied/masked_lm",)),
     "perplexity-brown-512-untied-seed1": partial(perplexity.perplexity, ("brown-512-untied-seed1/masked_lm",)),
-    "perplexity-brown-512-minilm": partial(perplexity.perplexity, ("brown-512-minilm/masked_lm",)),
-    "perplexity-brown-512-minilm-seed1": partial(perplexity.perplexity, ("brown-512-minilm-seed1/masked_lm",)),
+    **{f"perplexity-{run}": partial(perplexity.perplexity, (f"{run}/masked_lm",)) for run in ENCODERS},
     "retrofit": retrofit.leaders,
     "retrofit-tuned": retrofit.tuned,
     "run-columns": columns.columns,
@@ -132,10 +130,8 @@ RUNS = (
     "brown-512-seed1",
     "brown-512-untied",
     "brown-512-untied-seed1",
-    "brown-512-minilm",
-    "brown-512-minilm-seed1",
+    *ENCODERS,
     "demo",
-    "demo-seed1",
     "darby",
     "darby-documents",
     "darby-en-de",

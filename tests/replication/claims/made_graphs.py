@@ -75,7 +75,7 @@ def rows_of_every_variant(leaders, rivals, values):
 def _sweep(rows: list[dict], at: str) -> dict:
     table = pd.DataFrame(rows).rename(columns={"score": "recall"})
     table["recall"] /= 100
-    constant = {"precision": 0.1, "exact": 0.0, "empty_rows": 0.0, "gold_sparsity": GOLD, "global_tokens": "none"}
+    constant = {"precision": 0.1, "exact": 0.0, "keyless": 0.0, "gold_sparsity": GOLD, "global_tokens": "none"}
     return {f"{at}/sweep/seeds.csv": table.assign(**{key: table.get(key, value) for key, value in constant.items()})}
 
 
@@ -155,15 +155,30 @@ def pairs_alike(values):
 
 
 def discarded(task, values):
-    """Routing leaves so many per cent of the queries without a key, and all of them with a window."""
+    """With four clusters, Routing leaves so many per cent more of the queries without a key than k-means."""
+    return _keyless(
+        task, values, lambda value: (("routing", "clusters=4", 10 + value), ("routing", "clusters=9", 0.0),
+                                     ("sparsefinder-kmeans", "clusters=4, top_k=1", 10.0),
+                                     ("sparsefinder-kmeans", "clusters=4, top_k=2", 99.0))
+    )  # fmt: skip
+
+
+def left(task, values):
+    """With eight clusters, k-means leaves so many per cent of the queries without a key, and far fewer with four."""
+    return _keyless(
+        task, values, lambda value: (("sparsefinder-kmeans", "clusters=8, top_k=1", value),
+                                     ("sparsefinder-kmeans", "clusters=4, top_k=1", value - 20))
+    )  # fmt: skip
+
+
+def _keyless(task, values, shares):
     rows = [
-        {"seed": seed, "method": method, "setting": SETTINGS.get(method, ""), "window": window, "score": 50.0}
-        | {"sparsity": 0.9, "empty_rows": empty / 100}
+        {"seed": seed, "method": method, "setting": setting, "window": window, "score": 50.0}
+        | {"sparsity": 0.9, "keyless": share / 100}
         for seed, value in enumerate(values)
-        for method, window, empty in (
-            ("routing", 0, 10 + value), ("sparsefinder-kmeans", 0, 10.0), ("routing", 3, 100.0), ("sparsefinder-kmeans", 3, 0.0)
-        )
-    ]  # fmt: skip
+        for method, setting, share in shares(value)
+        for window in (0, 3)
+    ]
     return {path: table for at in task for path, table in _sweep(rows, at).items()}
 
 

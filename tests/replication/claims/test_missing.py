@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 from made import MADE
-from made_graphs import CONFIGURATION
+from made_graphs import CONFIGURATION, FOUR_ROUNDS
 from worlds import judged_alone
 
 CLAIM, SWEEP = "mlm-recall-distance-first", "masked_lm/sweep/seeds.csv"
@@ -81,3 +81,15 @@ def test_pairs_that_share_no_method_are_not_compared(tmp_path):
         tables[f"translation/{pair}/sweep/seeds.csv"] = sweep[sweep["method"] == method]
     row = judged_alone(tmp_path, {"config.yaml": CONFIGURATION} | tables, "mt-pairs-alike")
     assert (row["verdict"], row["change"]) == ("untested", "three methods of both pairs")
+
+
+@pytest.mark.parametrize(
+    "claim", ["mlm-recall-kmeans-second-every-variant", "mt-recall-sparsefinder-dominates-every-variant"]
+)
+def test_rows_about_every_variant_do_not_repeat_those_about_the_papers_variants(tmp_path, claim):
+    tables = {"config.yaml": CONFIGURATION} | MADE[claim]([3.0, 3.1, 2.9])
+    assert judged_alone(tmp_path / "all", tables, claim)["verdict"] == "holds"
+    fewer = {
+        name: table[table["setting"] != FOUR_ROUNDS] if "setting" in table else table for name, table in tables.items()
+    }
+    assert judged_alone(tmp_path / "fewer", fewer, claim)["verdict"] == "untested"

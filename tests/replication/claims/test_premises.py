@@ -85,14 +85,6 @@ def test_the_lead_of_softmax_is_over_the_rivals_faster_implementation(tmp_path):
     assert found == {"": pytest.approx((2 + 4) / 2)}
 
 
-@pytest.mark.parametrize(("tokens", "expected"), [("none", 0), ("first", 1), ("first_last", 2)])
-def test_global_tokens_are_counted(tmp_path, tokens, expected):
-    write_world(
-        tmp_path, {"masked_lm/sweep/seed0.csv": pd.DataFrame({"method": ["window"], "global_tokens": [tokens]})}
-    )
-    assert premises.MEASURES["masked_lm"]["global_keys"](tmp_path / "masked_lm") == {"": expected}
-
-
 @pytest.mark.parametrize(("settings", "expected"), [({"initial_span": 0.3}, 0.3), ({}, 0.0)])
 def test_the_initial_span_is_the_configurations(tmp_path, settings, expected):
     write_world(tmp_path, {"config.yaml": {"char_lm": {"models": {"adaptive-span": settings}}}})

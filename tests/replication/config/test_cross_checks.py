@@ -30,7 +30,7 @@ FIXED = {"pattern": "fixed", "stride": 8}
 STRIDED = {"pattern": "strided", "stride": 8, "summary": 1}
 TRAINING = {"lr": 0.1, "warmup_updates": 1, "max_tokens": 100, "max_update": 3}
 A_NAME = "must be a name of letters, digits, '-', '_' and '.', got"
-AMONG = "must be among the Clustering clusters of methods (8, 32, 128), got"
+AMONG = "must be among the Clustering clusters of methods (8, 32, 64), got"
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def global_tokens(request):
 
 
 def one_window_at_a_time(batch, predicted, windows, global_tokens):
-    """Predicted edges, hits, exact and empty rows, each `[B, H, W]`."""
+    """Predicted edges, hits, exact rows, and rows that the predicted graph alone leaves empty, each `[B, H, W]`."""
     limits = {"lengths": batch.lengths, "causal": batch.causal}
     graphs = [combine(predicted, window, global_tokens, **limits) for window in windows]
     found = [
@@ -57,7 +57,7 @@ def one_window_at_a_time(batch, predicted, windows, global_tokens):
             graph.sum((2, 3)),
             (graph & batch.gold).sum((2, 3)),
             (exact_fraction(graph, batch.gold, **limits) * batch.lengths[:, None]).round().long(),
-            empty_rows(graph, **limits),
+            empty_rows(predicted, **limits),
         )
         for graph in graphs
     ]
@@ -65,7 +65,7 @@ def one_window_at_a_time(batch, predicted, windows, global_tokens):
 
 
 def assert_counts(counts, member, expected):
-    for name, count in zip(("predicted", "hits", "exact_rows", "empty_rows"), expected, strict=True):
+    for name, count in zip(("predicted", "hits", "exact_rows", "keyless_rows"), expected, strict=True):
         np.testing.assert_array_equal(getattr(counts, name)[member], count, err_msg=name)
 
 
