@@ -28,6 +28,7 @@ CORPORA = {
     ("brown/masked_lm", "wikitext-2"): "WikiText-2, unseen, the same model",
     ("demo", "held-out"): "Berean Standard Bible, held-out books, 512 tokens: the default run, a fine-tuned encoder",
     ("bible-seed1/masked_lm", "held-out"): "Berean Standard Bible, held-out books, 512 tokens, a second encoder",
+    ("bible-seed2/masked_lm", "held-out"): "Berean Standard Bible, held-out books, 512 tokens, a third encoder",
 }
 FOLDERS = tuple(dict.fromkeys(folder for folder, _ in CORPORA))
 

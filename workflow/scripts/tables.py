@@ -34,7 +34,7 @@ from replication.tables.markers import with_tables
 
 TIMED_MODELS = ("minilm", "minilm-entmax", "smollm2")
 #: Runs of config/encoders.
-ENCODERS = ("bible-seed1", "brown-seed0", "brown-seed1")
+ENCODERS = ("bible-seed1", "bible-seed2", "brown-seed0", "brown-seed1")
 TABLES = {
     "adasplash-claims": attention.adasplash_claims,
     "adasplash-times": attention.adasplash_times,
