@@ -203,7 +203,7 @@ def test_an_encoder_is_bold_exactly_if_its_ratio_is_within_the_target(tmp_path, 
 
 
 def test_claims_without_a_verdict_are_folded_below_the_others():
-    judged = claims.judged("brown-512-untied", ("",))
+    judged = claims.judged("brown-512-untied")
     shown, _, folded = judged.partition("<details>")
     table = claims.ledger("brown-512-untied")
     assert "| not comparable" not in shown

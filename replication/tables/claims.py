@@ -196,14 +196,14 @@ def demonstration() -> str:
     return markdown(["claim", "verdict, effect (95 % interval)", "the effect has to be", "over"], rows)
 
 
-def judged(run: str, prefixes: tuple[str, ...]) -> str:
+def judged(run: str) -> str:
     """Return every claim that a run measured on real data: verdict, effect with its interval, and what would change it.
 
     Claims without a verdict, because a premise or a measurement is missing, are folded below the others.
     """
     table = ledger(run)
     measured = (table["numbers"] != "not measured here") & (table["data"] != "generated")
-    rows = table[measured & table["id"].str.startswith(prefixes)]
+    rows = table[measured]
     with_verdict = rows["verdict"].isin(DECIDED)
     parts = [_judged(part) for part in (rows[with_verdict], rows[~with_verdict]) if len(part)]
     if len(parts) < 2:
