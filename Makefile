@@ -60,7 +60,7 @@ test: lint  ## lint, unit tests, the workflow and every notebook
 	$(MAKE) --no-print-directory docs
 	OMP_NUM_THREADS=1 pytest -q --numprocesses $(CORES) --dist loadscope tests/made
 	snakemake --cores 1 --dry-run | grep --quiet "Nothing to be done"
-	OMP_NUM_THREADS=1 JUPYTER_DEFAULT_PROVISIONER_NAME=file-sockets pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 120 notebooks
+	OMP_NUM_THREADS=1 JUPYTER_DEFAULT_PROVISIONER_NAME=file-sockets pytest -q --numprocesses $(CORES) --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 300 notebooks
 
 # Kill a run, or some of its jobs, fifty times; `make test` does so six times.
 test-kills: env  ## kill a run fifty times
@@ -101,7 +101,8 @@ bench: env  ## measure each function and its baseline
 
 # Store the last run's notebooks, and its step durations, from which the next run estimates the time left.
 notebooks: results  ## store the last run's outputs in notebooks/
-	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*' -not -name index.ipynb); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done
+	for name in $$(cd notebooks && find . -name '*.ipynb' -not -path '*/.*' -not -name index.ipynb -not -name tutorial.ipynb); do jupyter nbconvert --log-level ERROR --to notebook --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=injected-parameters results/demo/notebooks/$$name --output-dir notebooks/$$(dirname $$name); done
+	JUPYTER_DEFAULT_PROVISIONER_NAME=file-sockets jupyter nbconvert --log-level ERROR --to notebook --execute --inplace notebooks/tutorial.ipynb
 	nbstripout --keep-output --keep-count --extra-keys "metadata.papermill cell.metadata.papermill cell.metadata.execution" notebooks/*.ipynb notebooks/*/*.ipynb
 	ruff format --quiet notebooks
 	python workflow/scripts/index.py

@@ -95,6 +95,23 @@ def encoder() -> str:
     return f"{heading}\n\n{markdown(['pass', 'n', 'target', *(name for _, name in CLOCKS.values()), memory], rows)}"
 
 
+def training() -> str:
+    """Return one sentence: the share of SDPA's time that an encoder's training step takes under entmax."""
+    report = json.loads(ENCODER.read_text())
+    times = {
+        (x["n"], x["attention"]): x["cpu_milliseconds"]
+        for x in report["rows"]
+        if (x["part"], x["threads"]) == ("encoder, both passes", 1)
+    }
+    ratios = [f"{times[n, 'entmax'] / times[n, 'SDPA']:.0%} at {n:,} tokens" for n in ENCODER_TARGETS["both passes"]]
+    return (
+        "**Train with entmax: exact, and faster than PyTorch's softmax on a CPU where few keys get weight** "
+        "([tutorial](notebooks/tutorial.ipynb)): where the encoder of `make results` gives weight to "
+        f"{report['support']:.1%} of the keys, both passes take {' and '.join(ratios)} of softmax's time "
+        "([measured](docs/speed.md#entmax-against-pytorchs-softmax-on-a-cpu))."
+    )
+
+
 def _ratio(of: dict[str, float], limit: float) -> str:
     """Return the ratio of entmax to SDPA, in bold if it is within a limit."""
     ratio = of["entmax"] / of["SDPA"]

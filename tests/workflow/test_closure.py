@@ -20,8 +20,9 @@ from workflow import closure as closures
 from workflow.closure import LOCK, closure, closure_hash, notebook_closure, notebook_hash
 
 HERE = Path(__file__).parent
-#: But for the index, which has no code.
-NOTEBOOKS = sorted(set((ROOT / "notebooks").rglob("*.ipynb")) - {ROOT / "notebooks/index.ipynb"})
+#: But for the index, which has no code, and the tutorial, which belongs to no run.
+NOTEBOOKS = set((ROOT / "notebooks").rglob("*.ipynb"))
+NOTEBOOKS = sorted(NOTEBOOKS - {ROOT / f"notebooks/{name}.ipynb" for name in ("index", "tutorial")})
 PACKAGES = ("kernels", "replication", "sparselib")
 MODULES = sorted(str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 # An edit of each of them takes a plan, two seconds each: as few as differ in what follows from them, the lock among them.

@@ -17,7 +17,7 @@ FOLDER = ROOT / "notebooks"
 INDEX = FOLDER / "index.ipynb"
 #: Heading of each folder, in the order of the papers.
 PARTS = {
-    ".": "Claims, and patterns",
+    ".": "Patterns, claims, and a tutorial",
     "sparsefinder": "Sparsefinder (Treviso et al. 2022)",
     "retrofit": "Sparsify your own model",
     "explicit_sparse": "Explicit Sparse Transformer (Zhao et al. 2019)",
@@ -27,7 +27,7 @@ PARTS = {
 HEAD = """# All notebooks
 
 Each notebook draws one figure or table of a run. Its parameter `profile` in its first cell names the run. Pictures
-show the demo. The last table lists which notebooks draw another run."""
+show the demo. The last table lists which notebooks draw another run. The tutorial trains its own model."""
 RUNS_HEAD = """## Notebooks by stored run
 
 Set `profile` to one of these runs, in one of its notebooks. Every notebook draws `demo` once `make results` has made it. The

@@ -63,6 +63,7 @@ TABLES = {
     "claims-masked-lm": decided.masked_lm,
     "claims-translation": decided.translation,
     "cpu-encoder": cpu.encoder,
+    "cpu-encoder-training": cpu.training,
     "cpu-milliseconds": cpu.milliseconds,
     "cpu-supports": cpu.supports,
     "cpu-targets": cpu.targets,
