@@ -20,8 +20,8 @@ STYLES = {
 }
 #: Letters of a claim, and of its regimes, in one line.
 LETTERS, REGIME_LETTERS = 66, 40
-#: Height of a row, in inches.
-ROW = 0.19
+#: Height of a row at most, and of a page's rows together, in inches.
+ROW, PAGE = 0.19, 8.4
 
 
 def forest(claims: pd.DataFrame) -> Figure:
@@ -40,8 +40,8 @@ def forest(claims: pd.DataFrame) -> Figure:
     """
     statements = list(dict.fromkeys(claims["statement"]))
     papers = list(dict.fromkeys(claims["paper"]))
-    height = ROW * (len(statements) + len(papers)) + 0.9
-    figure, axes = plt.subplots(figsize=(TEXT, height))
+    rows = len(statements) + len(papers)
+    figure, axes = plt.subplots(figsize=(TEXT, min(ROW * rows, PAGE) + 0.9))
     place, ticks, labels, regimes = 0, [], [], []
     for paper in papers:
         axes.text(
@@ -56,11 +56,11 @@ def forest(claims: pd.DataFrame) -> Figure:
         )
         place += 1
         of_paper = claims[claims["paper"] == paper]
-        for statement, rows in of_paper.groupby("statement", sort=False):
-            _draw_claim(axes, place, rows)
+        for statement, runs in of_paper.groupby("statement", sort=False):
+            _draw_claim(axes, place, runs)
             ticks.append(place)
             labels.append(textwrap.shorten(statement, LETTERS, placeholder=" ..."))
-            regimes.append(", ".join(dict.fromkeys(rows["regime"])))
+            regimes.append(", ".join(dict.fromkeys(runs["regime"])))
             place += 1
     for tick, text in zip(ticks, regimes, strict=True):
         shown = textwrap.shorten(text, REGIME_LETTERS, placeholder=" ...")
