@@ -159,6 +159,8 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
     gold : DataFrame
         ``layer``, ``head`` and ``gold_sparsity``.
     """
+    # Stored runs have means over heads alone of some methods.
+    sweep = sweep.dropna(subset=["layer"]).astype({"layer": int, "head": int})
     layers, heads = sweep["layer"].nunique(), sweep["head"].nunique()
     figure, grid = plt.subplots(
         layers, heads, figsize=(TEXT, min(9.0, 1.25 * layers + 0.8)), sharex=True, sharey="row", squeeze=False

@@ -64,7 +64,7 @@ WITHOUT_CONFIGURATION = {
     "compare-weights": (("r",), {"checkpoints": "nowhere"}),
 }
 #: These make texts, or need none; texts that are missing are refused with the configuration.
-NOTHING = {"scaling", "factorised", "configuration", "corpus", "parallel-corpus", "characters", "pictures"}
+NOTHING = {"check", "scaling", "factorised", "configuration", "corpus", "parallel-corpus", "characters", "pictures"}
 
 
 @pytest.fixture(scope="module")

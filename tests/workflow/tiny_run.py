@@ -9,7 +9,7 @@ from replication.files.paths import ROOT
 
 PROFILE = "tiny"
 #: Of the checkout, what a run reads.
-READ = """Snakefile checkpoints config kernels notebooks profiles replication reported requirements.lock sparselib
+READ = """Snakefile benchmarks checkpoints config kernels notebooks profiles replication reported requirements.lock sparselib
 workflow""".split()
 
 
