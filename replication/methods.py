@@ -9,13 +9,14 @@ solid lines, fixed patterns and third-party baselines have dashed ones.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationInfo, model_validator
 
 from replication.own_predictors import own_file, unfit_arguments
 from replication.schema import Problem, Section, checked
 from replication.schema import types as t
+from replication.schema.sections import refuse
 
 BLUE, VERMILLION, YELLOW, GREEN, BROWN, INDIGO, SKY, GREY = (f"C{place}" for place in range(8))
 
@@ -177,10 +178,12 @@ class Own(Section):
         description="Such as `landmarks.py:Landmarks`.", json_schema_extra={"pattern": ":"}
     )
 
-    def problems(self) -> Iterator[Problem]:
-        if own_file(self.predictor):
-            for key, what in unfit_arguments(self.predictor, self.model_extra):
-                yield (key,), what
+    @model_validator(mode="after")
+    def _fits(self, info: ValidationInfo) -> Self:
+        # Where files need not exist, a stored run or an archive is read, which must not run code.
+        if info.context and info.context.files and own_file(self.predictor):
+            refuse((((key,), what) for key, what in unfit_arguments(self.predictor, self.model_extra)), self)
+        return self
 
 
 @dataclass(frozen=True)

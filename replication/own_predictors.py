@@ -1,7 +1,7 @@
 """Predictors of the user, named by a file or module and a class, such as ``landmarks.py:Landmarks``.
 
-The file is imported when a profile that names it is read, and never if it is not there. So neither a stored run nor an archive
-brings code with it.
+The file is imported when a profile is read in order to run it, and by the stages that compute with it. Reading a stored run or
+an archive imports nothing.
 """
 
 import sys

@@ -50,7 +50,7 @@ def test_targets_compare_equal_settings_only():
         row("ours, softmax", 0.1, 2.0, replayed=0.5),
         row("flex", 0.1, 1.0),
         row("flex", 0.1, 1.0, block=128),
-        row("adasplash-2", 1.0, None, block=None),
+        row("sdpa", 1.0, None, block=None),
         row("sdpa", 1.0, 9.0, block=None, causal=True),
     ]
     ratios = {x["peer"]: (x["ratio"], x["met"]) for x in limits.compared_with_targets(rows)}

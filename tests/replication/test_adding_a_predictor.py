@@ -67,8 +67,10 @@ def test_what_cannot_work_is_refused_when_the_profile_is_read(file, monkeypatch,
         parse(profile(name, **arguments))
 
 
-def test_without_its_file_a_stored_run_is_read_and_runs_no_code(monkeypatch, tmp_path):
+def test_reading_a_stored_run_needs_no_file_and_runs_no_code(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text("raise SystemExit('this code ran')\n")
+    parse(profile("broken.py:LongKeys", length=1.0), files=False)
     run = parse(profile("norms.py:LongKeys", length=1.0), files=False)
     with pytest.raises(ImportError, match="no such file"):
         members(run)[0].build({}, 0)
