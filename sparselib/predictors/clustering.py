@@ -94,7 +94,7 @@ def fit_centroids(points: Sequence[Tensor], clusters: int, seed: int) -> Tensor:
     per_head = [torch.as_tensor(head).detach().cpu().float() for head in points]
     for head in per_head:
         check_points(head, clusters)
-    kmeans = KMeans(clusters, init="k-means++", n_init=10, max_iter=300, random_state=seed)
+    kmeans = KMeans(clusters, init="k-means++", n_init=3, max_iter=300, random_state=seed)
     # One OpenMP thread: several add partial sums in order of arrival, so the last bits would vary.
     with threadpool_limits(1, user_api="openmp"):
         return torch.stack([torch.from_numpy(kmeans.fit(head.numpy()).cluster_centers_) for head in per_head])

@@ -73,7 +73,7 @@ def test_fit_is_one_sklearn_fit_per_head():
     assert fitted.shape == (2, 3, 4)
     assert fitted.dtype == torch.float32
     for head, own in zip(points, fitted, strict=True):
-        peer = KMeans(3, init="k-means++", n_init=10, max_iter=300, random_state=7).fit(head.numpy())
+        peer = KMeans(3, init="k-means++", n_init=3, max_iter=300, random_state=7).fit(head.numpy())
         np.testing.assert_allclose(own, peer.cluster_centers_, rtol=1e-5, atol=1e-6)
 
 
