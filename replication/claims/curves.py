@@ -130,7 +130,12 @@ class Curves:
 
 
 def curves(
-    points: pd.DataFrame, scores: np.ndarray, gold: float, budgets: list[Budget], units: Units | None = None
+    points: pd.DataFrame,
+    scores: np.ndarray,
+    gold: float,
+    budgets: list[Budget],
+    units: Units | None = None,
+    tokens: float = np.inf,
 ) -> Curves:
     """Return the curves of points.
 
@@ -146,6 +151,8 @@ def curves(
         Budgets of the run.
     units : Units, optional
         Units of the R resamples.
+    tokens : float
+        Tokens of a sequence, if all have the same number.
     """
     places = pd.Series(range(len(points)), index=points.index)
     methods = {
@@ -155,7 +162,7 @@ def curves(
         ]
         for method, rows in points.groupby("method", sort=False)
     }
-    return Curves(methods, gold, budgets, units, described(points), frozenset(saturated(points)))
+    return Curves(methods, gold, budgets, units, described(points), frozenset(saturated(points, tokens)))
 
 
 def above(compared: Curves, reference: str, names: list[str]) -> pd.DataFrame:

@@ -50,7 +50,8 @@ def every_recall_curve(folder: Path) -> Curves:
 
 def _recall(folder: Path, points: pd.DataFrame, gold: float) -> Curves:
     recall = 100 * points["recall"].to_numpy()[None]
-    return curves(points.reset_index(drop=True), recall, 1 - gold, budgets_in(folder, 1 - gold))
+    length = configuration(folder)["masked_lm"]["length"]
+    return curves(points.reset_index(drop=True), recall, 1 - gold, budgets_in(folder, 1 - gold), tokens=length)
 
 
 def nats_curves(folder: Path) -> Curves:

@@ -58,12 +58,13 @@ def described(points: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
     }
 
 
-def saturated(points: pd.DataFrame) -> set[str]:
+def saturated(points: pd.DataFrame, tokens: float = np.inf) -> set[str]:
     """Return the methods that no further setting makes much sparser.
 
     These are the methods with the fewest global or random keys that they can have, one: with none they would be the window. And
-    the methods whose last step in the grid at least doubles the number, and leaves more than :data:`SATURATED` of the pairs per
-    doubling. Each value counts with its sparsest variant and the smallest window.
+    the methods with at least as many buckets, bins or clusters as a sequence has `tokens`, or whose last step in the grid at
+    least doubles their number, and leaves more than :data:`SATURATED` of the pairs per doubling. Each value counts with its
+    sparsest variant and the smallest window.
     """
     narrow = points[points["window"] == points["window"].min()] if "window" in points else points
     settings = of_points(narrow)
@@ -73,7 +74,8 @@ def saturated(points: pd.DataFrame) -> set[str]:
         for method, rows in known.groupby("method"):
             density = 1 - rows.groupby(["value", "seed"])["sparsity"].max().groupby("value").mean()
             doublings = np.log2(density.index[-1] / density.index[-2]) if len(density) > 1 else 0
-            if doublings >= 1 and density.iloc[-1] > density.iloc[-2] * SATURATED**doublings:
+            levels_off = doublings >= 1 and density.iloc[-1] > density.iloc[-2] * SATURATED**doublings
+            if levels_off or density.index[-1] >= tokens:
                 found.add(method)
     limits = {name: limit for name, (_, limit) in DIRECTIONS.items() if limit}
     without_window = narrow[narrow["window"] == 0] if "window" in narrow else narrow

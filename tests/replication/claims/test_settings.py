@@ -73,3 +73,10 @@ def test_one_global_key_without_a_window_is_as_sparse_as_longformer_gets(fewest,
     table = points(longformer=[{"global_count": count} for count in (fewest, 8)], distance=[{"threshold": 0.5}])
     table = table.assign(window=window, seed=0, sparsity=0.9)
     assert saturated(table) == found
+
+
+@pytest.mark.parametrize(("tokens", "found"), [(64, {"reformer"}), (65, set())], ids=["as many", "fewer"])
+def test_with_as_many_buckets_as_tokens_hashing_is_as_sparse_as_it_gets(tokens, found):
+    table = points(reformer=[{"buckets": 32}, {"buckets": 64}])
+    table = table.assign(window=0, seed=0, sparsity=[0.8, 0.9])
+    assert saturated(table, tokens) == found
