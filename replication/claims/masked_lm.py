@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from replication.claims.comparison import leads
@@ -50,8 +51,9 @@ def every_recall_curve(folder: Path) -> Curves:
 
 def _recall(folder: Path, points: pd.DataFrame, gold: float) -> Curves:
     recall = 100 * points["recall"].to_numpy()[None]
-    length = configuration(folder)["masked_lm"]["length"]
-    return curves(points.reset_index(drop=True), recall, 1 - gold, budgets_in(folder, 1 - gold), tokens=length)
+    # Translation's sentences have different lengths.
+    tokens = configuration(folder)["masked_lm"]["length"] if folder.name == "masked_lm" else np.inf
+    return curves(points.reset_index(drop=True), recall, 1 - gold, budgets_in(folder, 1 - gold), tokens=tokens)
 
 
 def nats_curves(folder: Path) -> Curves:
