@@ -18,9 +18,11 @@ namespace {
 constexpr float INFINITE = std::numeric_limits<float>::infinity();
 constexpr int MOST_STEPS = 60;
 // Newton's iteration squares its error, so that a smaller step than this one is the last where the second derivative exists.
-constexpr float LAST_STEP = 3e-5f, LAST_LINEAR_STEP = 1e-7f;
+constexpr float LAST_STEP = 2e-4f, LAST_LINEAR_STEP = 1e-7f;
 // New keys of a row after which its bound is raised.
 constexpr int64_t FRESH = 96;
+// Newton steps from the first keys of a row; more cost more than the survivors that they spare.
+constexpr int FIRST_STEPS = 2;
 
 // u ** power for u >= 0; 0 where u is 0, for any power.
 inline Vector power_of(Vector u, float power) {
@@ -60,25 +62,33 @@ inline float largest(const float* x, int64_t count) {
     return result;
 }
 
-// Threshold, relative to `most`, of x [count], whose largest entry is `most`; count is a multiple of PANEL.
-inline float threshold(const float* x, int64_t count, float most, float power, float start, int steps = MOST_STEPS) {
-    float tau = std::max(start, -1.0f);
+// Newton's iteration from tau, for x [count] less `most`; count is a multiple of PANEL. POWER is `power` if it is 1 or 2, or 0.
+template <int POWER>
+inline float iterate(const float* x, int64_t count, float most, float power, float tau, int steps) {
     for (int step = 0; step < steps; ++step) {
         Vector below[2] = {}, total[2] = {};
         for (int64_t i = 0; i < count; i += PANEL)
             for (int n = 0; n < 2; ++n) {
                 const Vector u = positive_part(load(x + i + n * LANES) - most - tau);
-                const Vector lower = power_of(u, power - 1);
+                const Vector lower = power_of(u, POWER ? POWER - 1 : power - 1);
                 below[n] += lower;
                 total[n] += lower * u;
             }
         const float all = sum(total[0] + total[1]), slope = sum(below[0] + below[1]);
-        const float change = power == 2 ? (all - std::sqrt(all)) / slope
-                                        : (all - (power == 1 ? 1.0f : std::pow(all, 1 - 1 / power))) / slope;
+        const float change = POWER == 2 ? (all - std::sqrt(all)) / slope
+                                        : (all - (POWER == 1 ? 1.0f : std::pow(all, 1 - 1 / power))) / slope;
         tau += change;
-        if (!(std::fabs(change) > (power == 2 ? LAST_STEP : LAST_LINEAR_STEP))) break;
+        if (!(std::fabs(change) > (POWER == 2 ? LAST_STEP : LAST_LINEAR_STEP))) break;
     }
     return tau;
+}
+
+// Threshold, relative to `most`, of x [count], whose largest entry is `most`, after some steps from a lower bound.
+inline float threshold(const float* x, int64_t count, float most, float power, float start, int steps = MOST_STEPS) {
+    const float tau = std::max(start, -1.0f);
+    if (power == 2) return iterate<2>(x, count, most, power, tau, steps);
+    if (power == 1) return iterate<1>(x, count, most, power, tau, steps);
+    return iterate<0>(x, count, most, power, tau, steps);
 }
 
 // Keys of one row whose scores are above a lower bound of its threshold, and room for PANEL more.
@@ -107,15 +117,26 @@ struct Survivors {
         fresh += count - before;
     }
 
-    // Raise the bound to the threshold of the keys so far, less a margin for rounding errors, and drop the keys below it.
+    // Set the bound from the first scores [some]: their largest less 1, and their threshold if they fill panels.
+    void bound_by(const float* scores, int64_t some, float power) {
+        const float most = std::min(largest(scores, some), std::numeric_limits<float>::max());
+        bound = most - 1 - 1e-6f * std::fabs(most);
+        if (some % PANEL == 0) raise(most, threshold(scores, some, most, power, -1, FIRST_STEPS));
+    }
+
+    // Raise the bound to the threshold of the keys so far, and drop the keys below it.
     void tighten(float power) {
         const float most = pad();
-        const float tau = threshold(x, padded(), most, power, bound - most, 4);
         fresh = 0;
+        if (raise(most, threshold(x, padded(), most, power, bound - most, 4))) drop(bound);
+    }
+
+    // Raise the bound to most + tau, less a margin for rounding errors; return whether that is higher.
+    bool raise(float most, float tau) {
         const float raised = most + tau - 2e-6f - 1e-6f * std::fabs(most);
-        if (!(raised > bound)) return;
+        if (!(raised > bound)) return false;
         bound = raised;
-        drop(bound);
+        return true;
     }
 
     // Fill up to a multiple of PANEL, and return the largest score.
