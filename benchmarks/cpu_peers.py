@@ -3,16 +3,19 @@
 python benchmarks/cpu_peers.py [--rounds 7] [--threads 1 2] > benchmarks/results/cpu_peers.json
 
 All take turns in each round, and the first round is not counted. FlexAttention is compiled, computes softmax, and has no
-backward pass on a CPU. Processor time is robust against other work on the machine if there is one thread.
+backward pass on a CPU. Processor time is robust against other work on the machine if there is one thread. With several threads,
+block-sparse attention is also timed while another process keeps one core busy.
 """
 
 import argparse
 import json
 import platform
 import re
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -57,7 +60,12 @@ def main() -> None:
     for threads in arguments.threads:
         torch.set_num_threads(threads)
         for n in LENGTHS:
-            rows += timed("sparse", n, block_sparse(n), arguments.rounds)
+            functions = block_sparse(n)
+            rows += timed("sparse", n, functions, arguments.rounds)
+            if threads > 1:
+                with busy_core():
+                    disturbed = {name: functions[name] for name in ("entmax", "softmax", "FlexAttention")}
+                    rows += timed("busy core", n, disturbed, arguments.rounds)
         for n in DENSE_LENGTHS:
             functions, share = over_all_pairs(n)
             rows += timed("dense", n, functions, arguments.rounds, support=share)
@@ -99,6 +107,16 @@ def timed(part: str, n: int, functions: Contenders, rounds: int, **more: object)
         rows.append(row | {"milliseconds": wall, "cpu_milliseconds": processor})
         print(rows[-1], file=sys.stderr)
     return rows
+
+
+@contextmanager
+def busy_core() -> Iterator[None]:
+    """Keep one core busy with another process."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            yield
+        finally:
+            process.kill()
 
 
 def sparse_problem(n: int) -> tuple[list[Tensor], BlockMask]:

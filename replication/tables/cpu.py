@@ -10,6 +10,8 @@ ENCODER = RESULTS.with_name("cpu_encoder.json")
 #: The most that the ratio of an encoder's times may be, by pass and number of tokens, and that of its memory.
 ENCODER_TARGETS = {"forward": {512: 1.0, 2048: 0.75}, "both passes": {512: 0.9, 2048: 0.65}}
 MOST_MEMORY = 1.2
+#: The most that the time beside a busy core may be, in times alone.
+MOST_BUSY = 2.5
 #: By name: the part of the report, both contenders, and the most that the ratio of their times may be (by number of tokens).
 TARGETS = {
     "block-sparse entmax / FlexAttention": ("sparse", "entmax", "FlexAttention", 0.6),
@@ -57,6 +59,19 @@ def targets() -> str:
                 ratio = times[ours] / times[peer]
                 rows[-1].append(f"**{ratio:.2f}**" if ratio <= limit else f"{ratio:.2f}")
     return markdown(["ratio", "n", "target", *(name for _, name in CLOCKS.values())], rows)
+
+
+def busy() -> str:
+    """Return how many times as long block-sparse attention takes while another process keeps a core busy, two threads."""
+    rows = [row for row in json.loads(RESULTS.read_text())["rows"] if row["threads"] == max(CLOCKS)]
+    times = {(row["part"], row["n"], row["attention"]): row["milliseconds"] for row in rows}
+    cells: dict[str, list[str]] = {}
+    for part, n, name in times:
+        if part == "busy core":
+            ratio = times[part, n, name] / times["sparse", n, name]
+            cells.setdefault(f"{n:,}", []).append(f"**{ratio:.2f}**" if ratio <= MOST_BUSY else f"{ratio:.2f}")
+    names = dict.fromkeys(name for part, _, name in times if part == "busy core")
+    return markdown(["n", *names], [[n, *ratios] for n, ratios in cells.items()])
 
 
 def supports() -> str:
