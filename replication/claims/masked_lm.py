@@ -52,8 +52,12 @@ def every_recall_curve(folder: Path) -> Curves:
 def _recall(folder: Path, points: pd.DataFrame, gold: float) -> Curves:
     recall = 100 * points["recall"].to_numpy()[None]
     # Translation's sentences have different lengths.
-    tokens = configuration(folder)["masked_lm"]["length"] if folder.name == "masked_lm" else np.inf
+    tokens = _length(folder) if folder.name == "masked_lm" else np.inf
     return curves(points.reset_index(drop=True), recall, 1 - gold, budgets_in(folder, 1 - gold), tokens=tokens)
+
+
+def _length(folder: Path) -> int:
+    return configuration(folder)["masked_lm"]["length"]
 
 
 def nats_curves(folder: Path) -> Curves:
@@ -70,11 +74,11 @@ def nats_curves(folder: Path) -> Curves:
         table = table[table["nats"] <= baselines["held-out", "interpolated bigram"]]
     paths = listed_files(folder / "replaced", "losses_seed*.parquet")
     if not paths:
-        return curves(table, -table["nats"].to_numpy()[None], gold, budgets)
+        return curves(table, -table["nats"].to_numpy()[None], gold, budgets, tokens=_length(folder))
     losses = read_points(paths).pivot(index=POINT, columns="sequence")
     losses = losses.loc[pd.MultiIndex.from_frame(table[POINT])]
     resampled = means(losses["nats"].to_numpy().T, losses["places"].to_numpy().T)
-    return curves(table, -resampled, gold, budgets, Units(losses["nats"].shape[1], "sequences"))
+    return curves(table, -resampled, gold, budgets, Units(losses["nats"].shape[1], "sequences"), _length(folder))
 
 
 def _compared(read, leader: str, rivals: list[str], folder: Path, budgets: list[str]) -> Finding:

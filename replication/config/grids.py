@@ -9,6 +9,7 @@ from pydantic import Discriminator, Field, Tag
 from typing_extensions import TypeAliasType
 
 from replication import methods
+from replication.config.budgets import Budgets
 from replication.methods import Clustering, Own, Routing
 from replication.own_predictors import is_own
 from replication.schema import Problem, Section
@@ -67,8 +68,18 @@ class Projection(Section):
 class Replaced(Section):
     """The grid under which the model itself is evaluated: its perplexity or BLEU. Each point costs a whole evaluation."""
 
-    windows: t.Unique[t.CountOrZero] = Field(description="Window widths, as in the recall sweep.")
-    methods: Methods = Field(description="Methods. Clusters must be among those of the recall sweep.")
+    windows: t.Unique[t.CountOrZero] | None = Field(None, description="Window widths, as in the recall sweep.")
+    methods: Methods | None = Field(None, description="Methods. Clusters must be among those of the recall sweep.")
+    budgets: Budgets | None = Field(
+        None,
+        description="In place of windows and methods: the best settings of the recall sweep on both sides of each budget.",
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        given = [key for key in ("windows", "methods", "budgets") if getattr(self, key) is not None]
+        if given not in (["budgets"], ["windows", "methods"]):
+            yield (), f"must have `budgets`, or `windows` and `methods`; got {', '.join(given) or 'nothing'}"
 
 
 class PredictedGraphs(Section):
@@ -84,12 +95,13 @@ class PredictedGraphs(Section):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        for path, grid in ((("methods",), self.methods), (("replaced", "methods"), self.replaced.methods)):
+        replaced = self.replaced.methods or {}
+        for path, grid in ((("methods",), self.methods), (("replaced", "methods"), replaced)):
             for key, what in too_many_clusters(grid, "cluster_points", self.cluster_points):
                 yield (*path, *key), what
         for kind in (Clustering, Routing):
             fitted = clusters(self.methods, kind)
-            for name, method in self.replaced.methods.items():
+            for name, method in replaced.items():
                 for count in t.values_of(method.clusters) if isinstance(method, kind) else ():
                     if count not in fitted:
                         what = f"must be among the {kind.__name__} clusters of methods ({listed(fitted)}), got {count}"

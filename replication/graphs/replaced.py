@@ -36,23 +36,20 @@ class ModelStudents:
 
 @dataclass(frozen=True)
 class Replacements:
-    """Replacement graphs of one model: every grid member with every window and seed.
+    """Replacement graphs of one model: every grid member with its windows and every seed.
 
     Attributes
     ----------
     students : dict of ModelStudents
         By seed.
-    members : list of Member
-        Members of the grid.
-    windows : list of int
-        Total window widths.
+    members : list of (Member, list of int)
+        Members of the grid, each with its total window widths.
     global_tokens : str
         ``"none"``, ``"first"`` or ``"first_last"``.
     """
 
     students: dict[int, ModelStudents]
-    members: list[Member]
-    windows: list[int]
+    members: list[tuple[Member, list[int]]]
     global_tokens: str
 
     def graphs(self, seed: int, causal: bool, device: torch.device) -> Iterator[tuple[Point, bool, Graph]]:
@@ -65,11 +62,11 @@ class Replacements:
         yield ("gold graph", "", 0), False, LayerCall.gold
         students = self.students[seed]
         projections = [projection.to(device) for projection in students.projections]
-        for member in self.members:
+        for member, windows in self.members:
             predictors = [
                 member.build(centroids, seed * 1000 + layer) for layer, centroids in enumerate(students.centroids)
             ]
-            for window in self.windows:
+            for window in windows:
                 graph = PredictedGraph(projections, predictors, window, self.global_tokens, causal)
                 yield (member.method, member.setting, window), member.is_seeded, graph
 

@@ -1,6 +1,6 @@
 """Score models under predicted graphs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from replication.files.verification import inputs
@@ -11,7 +11,6 @@ def replace(config: ConfigFile) -> None:
     """Measure perplexity with predicted graphs in place of gold ones, in all layers and heads at once, from every seed."""
     from replication.corpora.tokens import load_tokenizer
     from replication.files.storage import write_table
-    from replication.graphs.grids import expand
     from replication.graphs.replaced import Replacements
     from replication.masked_lm.evaluation import evaluate_replaced, read_masked_text
     from replication.masked_lm.model import load_entmax_model
@@ -25,11 +24,14 @@ def replace(config: ConfigFile) -> None:
     students = _students(files, section.layers, run.student_seeds)
     network, control = load_entmax_model(files.model.parent)
     tokenizer = load_tokenizer(files.tokenizer.parent)
-    members, windows = expand(section.replaced.given()["methods"]), list(section.replaced.windows)
-    replacements = Replacements(students, members, windows, section.global_tokens)
     masking = section.evaluation.given()
     text = read_masked_text(files.tokens("valid"), tokenizer, masking)
-    table, losses = evaluate_replaced(network, control, text, replacements, masking["batch_size"])
+
+    def measure(members):
+        replacements = Replacements(students, members, section.global_tokens)
+        return evaluate_replaced(network, control, text, replacements, masking["batch_size"])
+
+    table, losses = measure(_members(section, files, measure))
     table["global_tokens"] = section.global_tokens
     for seed in run.student_seeds:
         write_table(files.losses(seed), as_columns(losses[losses["seed"] == seed]))
@@ -39,7 +41,6 @@ def replace(config: ConfigFile) -> None:
 def decode(task: TranslatorPlace, config: ConfigFile) -> None:
     """Measure BLEU with predicted graphs in the decoder's self-attention, in all layers and heads, from every seed."""
     from replication.files.storage import write_table
-    from replication.graphs.grids import expand
     from replication.graphs.replaced import Replacements
     from replication.places import translator
     from replication.settings import as_columns
@@ -53,20 +54,44 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
     inputs(files.model, files.data, references)
     students = _students(files, section.architecture.decoder_layers, run.student_seeds)
     loaded = load_translator(files.model, files.data)
-    members, windows = expand(section.replaced.given()["methods"]), list(section.replaced.windows)
-    table, counts = evaluate_replaced(
-        loaded,
-        "test",
-        references.read_text(encoding="utf-8").splitlines()[:sentences],
-        Replacements(students, members, windows, section.global_tokens),
-        section.decoding.beam,
+    texts = references.read_text(encoding="utf-8").splitlines()[:sentences]
+
+    def measure(members):
+        replacements = Replacements(students, members, section.global_tokens)
         # A batch holds its sentences once for every graph of a member of the grid.
-        8 * BATCH_TOKENS,
-    )
+        return evaluate_replaced(loaded, "test", texts, replacements, section.decoding.beam, 8 * BATCH_TOKENS)
+
+    table, counts = measure(_members(section, files, measure))
     table = table.assign(global_tokens=section.global_tokens, sentences=sentences)
     for seed in run.student_seeds:
         write_table(files.sentences(seed), as_columns(counts[counts["seed"] == seed]))
         write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]))
+
+
+def _members(section, files, measure: Callable):
+    """Return the members of the grid with their windows: as configured, or those that the recall sweep has at each budget.
+
+    The model's own gold graph, measured first, says how large a budget in its multiples is.
+    """
+    from replication.budgets import budgets_of
+    from replication.graphs.chosen import chosen
+    from replication.graphs.grids import expand
+    from replication.points import over_heads, over_seeds
+    from replication.settings import read_points
+
+    grid = section.replaced
+    if not grid.budgets:
+        return [(member, list(grid.windows)) for member in expand(grid.given()["methods"])]
+    paths = [files.sweep(name) for name in section.methods]
+    inputs(*paths)
+    references, _ = measure([])
+    gold = 1 - references.loc[references["method"] == "gold graph", "sparsity"].mean()
+    points = chosen(over_seeds(over_heads(read_points(paths))), budgets_of(gold, grid.budgets))
+    members = [
+        (member, sorted(window for *key, window in points if key == [member.method, member.setting]))
+        for member in expand(section.given()["methods"])
+    ]
+    return [(member, windows) for member, windows in members if windows]
 
 
 def _students(files, layers: int, seeds: Iterable[int]):

@@ -17,6 +17,7 @@ def masked_lm_steps(at: Declaring) -> Iterator[Step]:
     tokens = [files.tokens(split) for split in SPLITS]
     graphs = [files.graphs("valid", layer) for layer in layers]
     students = [folder(seed) for folder in (files.projections, files.centroids) for seed in seeds]
+    chosen = [files.sweep(method) for method in section.methods] if section.replaced.budgets else []
     names = masked_lm_files(section)
     if f"{BASE}/model" not in at.imported:
         yield Step(
@@ -50,10 +51,11 @@ def masked_lm_steps(at: Declaring) -> Iterator[Step]:
     yield Step(
         command="replace",
         message="Evaluate the masked language model under predicted graphs",
-        reads=[files.model, *tokenizer, files.tokens("valid"), *students],
+        reads=[files.model, *tokenizer, files.tokens("valid"), *students, *chosen],
         makes=[path(seed) for path in (files.replaced, files.losses) for seed in seeds],
-        sees=at.see(BASE, "layers", "replaced", "global_tokens", "evaluation") | at.see("", "student_seeds"),
-        predictors={method.predictor for method in section.replaced.methods.values()},
+        sees=at.see(BASE, "layers", "replaced", "global_tokens", "evaluation", *(["methods"] if chosen else []))
+        | at.see("", "student_seeds"),
+        predictors={method.predictor for method in (section.replaced.methods or section.methods).values()},
         priority=1,
     )
     yield Step(

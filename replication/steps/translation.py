@@ -73,6 +73,7 @@ def translation_steps(at: Declaring) -> Iterator[Step]:
             )
         model, references = [files.model, files.data], files.corpus("test", target)
         layers = range(section.architecture.decoder_layers)
+        chosen = [files.sweep(method) for method in section.methods] if section.replaced.budgets else []
         yield Step(
             command="extract_decoder",
             message=f"Extract the decoder's attention graphs, {name}",
@@ -93,10 +94,12 @@ def translation_steps(at: Declaring) -> Iterator[Step]:
                 *model,
                 references,
                 *(kind(seed) for kind in (files.projections, files.centroids) for seed in seeds),
+                *chosen,
             ],
             makes=[path(seed) for path in (files.replaced, files.sentences) for seed in seeds],
-            sees=at.see(BASE, "architecture", "replaced", "global_tokens", "decoding") | at.see("", "student_seeds"),
-            predictors={method.predictor for method in section.replaced.methods.values()},
+            sees=at.see(BASE, "architecture", "replaced", "global_tokens", "decoding", *(["methods"] if chosen else []))
+            | at.see("", "student_seeds"),
+            predictors={method.predictor for method in (section.replaced.methods or section.methods).values()},
             priority=1,
         )
         yield Step(

@@ -30,7 +30,7 @@ FIXED = {"pattern": "fixed", "stride": 8}
 STRIDED = {"pattern": "strided", "stride": 8, "summary": 1}
 TRAINING = {"lr": 0.1, "warmup_updates": 1, "max_tokens": 100, "max_update": 3}
 A_NAME = "must be a name of letters, digits, '-', '_' and '.', got"
-AMONG = "must be among the Clustering clusters of methods (8, 32, 64), got"
+AMONG = "must be among the Clustering clusters of methods (8, 32, 64, 128), got"
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,16 @@ AMONG = "must be among the Clustering clusters of methods (8, 32, 64), got"
         ("masked_lm/methods/my method", KMEANS, f"masked_lm.methods.my method: {A_NAME} 'my method'"),
         ("masked_lm/methods/.hidden", KMEANS, f"masked_lm.methods..hidden: {A_NAME} '.hidden'"),
         ("masked_lm/tag_clusters", 9, f"masked_lm.tag_clusters: {AMONG} 9"),
-        ("masked_lm/replaced/methods/sparsefinder-kmeans/clusters", [8, 9],
+        ("masked_lm/replaced", {"windows": [0], "methods": {"sparsefinder-kmeans": {"predictor": "Clustering", "clusters": [8, 9]}}},
          f"masked_lm.replaced.methods.sparsefinder-kmeans.clusters: {AMONG} 9"),
-        ("masked_lm/replaced/methods/routing/clusters", 3,
+        ("masked_lm/replaced", {"windows": [0], "methods": {"routing": {"predictor": "Routing", "clusters": 3}}},
          "masked_lm.replaced.methods.routing.clusters: "
-         "must be among the Routing clusters of methods (8, 16, 32, 64, 128, 256), got 3"),
-        ("masked_lm/methods/sparsefinder-kmeans/clusters", [2, 4, 8, 32, 64, 1000000],
+         "must be among the Routing clusters of methods (4, 8, 16, 32, 64, 128, 256, 512), got 3"),
+        ("masked_lm/replaced", {"windows": [0]},
+         "masked_lm.replaced: must have `budgets`, or `windows` and `methods`; got windows"),
+        ("masked_lm/replaced", {"windows": [0], "methods": {"window": {"predictor": "Nothing"}}, "budgets": {}},
+         "masked_lm.replaced: must have `budgets`, or `windows` and `methods`; got windows, methods, budgets"),
+        ("masked_lm/methods/sparsefinder-kmeans/clusters", [2, 4, 8, 32, 64, 128, 1000000],
          "masked_lm.methods.sparsefinder-kmeans.clusters: must be at most cluster_points 3000, got 1000000"),
         ("masked_lm/blocks/clusters", [4, 3001], "masked_lm.blocks.clusters: must be at most cluster_points 3000, got 3001"),
         ("masked_lm/methods/sparsefinder-kmeans/top_k", [1, 9],

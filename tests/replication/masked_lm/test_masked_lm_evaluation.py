@@ -55,7 +55,9 @@ def projections(layers: int = 2, seed: int = 0) -> list[Projection]:
 def replaced(model, control, masked, members, windows=(0,), global_tokens="none", layers=2, batch_size=4):
     centroids = [{} for _ in range(layers)]
     replacements = Replacements(
-        {0: ModelStudents(projections(layers), centroids)}, members, list(windows), global_tokens
+        {0: ModelStudents(projections(layers), centroids)},
+        [(member, list(windows)) for member in members],
+        global_tokens,
     )
     table, _ = evaluate_replaced(model, control, masked, replacements, batch_size)
     return table.set_index(["method", "window"])

@@ -237,7 +237,7 @@ def test_no_sentence_is_long_enough(translator, tmp_path):
 
 
 def test_the_gold_graph_gives_the_models_own_bleu(data, translator):
-    nothing = Replacements({0: ModelStudents([], [])}, [], [0], "first")
+    nothing = Replacements({0: ModelStudents([], [])}, [], "first")
     table, counts = evaluate_replaced(translator, "test", references(data), nothing, 3, 500)
     for method, of_method in counts.groupby("method"):
         bleu = table.loc[table["method"] == method, "bleu"].item()
