@@ -58,7 +58,7 @@ AMONG = "must be among the Clustering clusters of methods (8, 32, 64, 128), got"
         ("masked_lm/methods/my method", KMEANS, f"masked_lm.methods.my method: {A_NAME} 'my method'"),
         ("masked_lm/methods/.hidden", KMEANS, f"masked_lm.methods..hidden: {A_NAME} '.hidden'"),
         ("masked_lm/tag_clusters", 9, f"masked_lm.tag_clusters: {AMONG} 9"),
-        ("masked_lm/replaced", {"windows": [0], "methods": {"sparsefinder-kmeans": {"predictor": "Clustering", "clusters": [8, 9]}}},
+        ("masked_lm/replaced", {"windows": [0], "methods": {"sparsefinder-kmeans": KMEANS | {"clusters": [8, 9]}}},
          f"masked_lm.replaced.methods.sparsefinder-kmeans.clusters: {AMONG} 9"),
         ("masked_lm/replaced", {"windows": [0], "methods": {"routing": {"predictor": "Routing", "clusters": 3}}},
          "masked_lm.replaced.methods.routing.clusters: "
