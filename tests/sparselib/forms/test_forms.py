@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparselib import masks
+from sparselib.control import LayerCall
 from sparselib.dense_attention import attention
 from sparselib.forms import FORMS, Positions, form
+from sparselib.graphs import FormGraph
 from sparselib.normalizers import topk_softmax
 
 SEED = 7
@@ -217,3 +219,20 @@ def test_errors_name_what_is_wrong():
     for name in FORMS:
         with pytest.raises(ValueError, match="`k` must be at least 1, got 0"):
             form(name, 0)
+
+
+def test_a_layer_of_cross_attention_draws_keys_for_each_of_its_queries():
+    queries, keys, k = 5, 9, 3
+    call = LayerCall(
+        0,
+        torch.zeros(1, 2, queries, 4),
+        torch.zeros(1, 2, keys, 4),
+        visible=torch.ones(1, 1, queries, keys, dtype=torch.bool),
+        cross=True,
+    )
+    drawn = FormGraph([form("Random", k, seed=SEED)], causal=False)(call)
+    assert drawn.shape == (1, 2, queries, keys)
+    for h in range(2):
+        for i in range(queries):
+            largest = sorted(range(keys), key=lambda j, h=h, i=i: lot(h, i, j))[-k:]
+            assert drawn[0, h, i].nonzero().flatten().tolist() == sorted(largest)

@@ -21,6 +21,7 @@ def test_every_head_reaches_its_target_on_the_text_that_it_was_calibrated_on(spa
     for one in result.report.heads:
         assert one.recall >= one.bound >= 0.9
         assert one.sparsity >= 0.1 if one.predictor != "dense" else one.sparsity == 0
+    assert result.report.sparsity == pytest.approx(np.mean([one.sparsity for one in result.report.heads]))
     assert result.report.sparsity > 0.1
     assert 0 < result.report.drift < 1
     assert str(result.report).count("\n") == 9
