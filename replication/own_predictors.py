@@ -4,6 +4,7 @@ The file is imported when a profile is read in order to run it, and by the stage
 an archive imports nothing.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -33,6 +34,24 @@ def own_file(name: str) -> Path | None:
     except (ImportError, ValueError):
         return None
     return Path(spec.origin) if spec and spec.has_location else None
+
+
+def own_names(settings: object) -> Iterator[str]:
+    """Yield the names of own predictors in the settings of a profile."""
+    if isinstance(settings, Mapping):
+        if isinstance(name := settings.get("predictor"), str) and is_own(name):
+            yield name
+        for value in settings.values():
+            yield from own_names(value)
+
+
+def stored_name(name: str) -> str:
+    """Return the name under which a run keeps a copy of an own predictor's file.
+
+    >>> stored_name("landmarks.py:Landmarks"), stored_name("../ideas/landmarks.py:Landmarks")
+    ('landmarks.py', 'ideas_landmarks.py')
+    """
+    return re.sub(r"[^\w.-]+", "_", name.rpartition(":")[0]).strip("._").removesuffix(".py") + ".py"
 
 
 def own_class(name: str) -> type:

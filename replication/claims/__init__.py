@@ -85,6 +85,11 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
         raise ValueError(
             f"`claims` must have exactly the ids of the tests, got a claim or test without the other: {unmatched}"
         )
+    return judged_rows(claims, results, printed)
+
+
+def judged_rows(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.DataFrame:
+    """Return the :func:`ledger` of claims that need not be all claims of this checkout."""
     stated = claims.fillna({"unit": "", "premise": "", "budgets": ""}).to_dict("records")
     rows = [judge(claim, results, printed) for claim in stated]
     own = [_row(claim, task, test, results, printed) for task, claim, test in comparisons(results)]

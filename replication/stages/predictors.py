@@ -1,8 +1,22 @@
-"""Check a predictor of your own."""
+"""Start, check and store predictors of your own."""
 
 from typing import Annotated
 
 import typer
+
+from replication.stages.options import ConfigFile
+
+
+def init(name: Annotated[str, typer.Argument(help="name of the method, such as my-idea")]) -> None:
+    """Write a predictor and a profile with it into this folder; both run as they are."""
+    from pathlib import Path
+
+    from replication.starter import commands, start
+
+    written = " and ".join(path.name for path in start(name, Path()))
+    typer.echo(
+        "\n  ".join([f"{written} are written. Check the predictor, draw Figure 4, archive the run:", *commands(name)])
+    )
 
 
 def check(
@@ -30,3 +44,18 @@ def check(
     if broken := broken_laws(of(**given)):
         raise ValueError("\n".join(broken))
     typer.echo(f"{predictor} obeys the laws of predictors")
+
+
+def store_predictor(
+    predictor: Annotated[str, typer.Option(help="file or module and class, such as landmarks.py:Landmarks")],
+    config: ConfigFile,
+) -> None:
+    """Copy the file of an own predictor into the run's folder, for archives and stored runs."""
+    from replication.files.storage import replacing
+    from replication.layout import results_folder
+    from replication.own_predictors import own_file, stored_name
+    from replication.steps import receive
+
+    run = receive(config, "store_predictor", predictor=predictor)
+    with replacing(results_folder(run.profile) / "predictors" / stored_name(predictor)) as temporary:
+        temporary.write_bytes(own_file(predictor).read_bytes())
