@@ -11,6 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import get_type_hints
@@ -97,16 +98,30 @@ def unfit_arguments(name: str, given: Mapping[str, object]) -> Iterator[tuple[st
             f"must be a dataclass with `needs` and `predict`, as a sparselib.predictors.Predictor, got {name}",
         )
         return
-    hints = get_type_hints(predictor)
-    expected = {field.name: field for field in fields(predictor) if field.init and field.name not in FILLED}
-    types = {key: hints[key] for key in expected} | ({"clusters": int} if predictor.needs.centroids else {})
-    for key in given.keys() - types.keys():
-        yield key, f"unknown key; {name} takes {', '.join(types) or 'no arguments'}"
-    for key, kind in types.items():
-        required = key not in expected or expected[key].default is expected[key].default_factory is MISSING
-        if key not in given and required:
+    required = _arguments(predictor)
+    types = get_type_hints(predictor.fit if fits(predictor) else predictor) | {"clusters": int}
+    for key in given.keys() - required.keys():
+        yield key, f"unknown key; {name} takes {', '.join(required) or 'no arguments'}"
+    for key in required:
+        kind = types.get(key)
+        if key not in given and required[key]:
             yield key, f"missing key, which {name} takes"
         for value in given[key] if isinstance(given.get(key), list) else [given[key]] if key in given else []:
             allowed = (int, float) if kind is float else kind
             if kind in (int, float, str, bool) and not isinstance(value, allowed):
                 yield key, f"must be of type {kind.__name__}, as in {name}, got {value!r}"
+
+
+def fits(predictor: type) -> bool:
+    """Return whether a predictor's class method ``fit(batches, projection, seed, **arguments)`` makes it from gold graphs."""
+    return callable(getattr(predictor, "fit", None))
+
+
+def _arguments(predictor: type) -> dict[str, bool]:
+    """Return the keys that a profile gives an own predictor, and whether it has to."""
+    if fits(predictor):
+        parameters = [*signature(predictor.fit).parameters.values()][3:]
+        return {parameter.name: parameter.default is parameter.empty for parameter in parameters}
+    own = [field for field in fields(predictor) if field.init and field.name not in FILLED]
+    required = {field.name: field.default is field.default_factory is MISSING for field in own}
+    return required | ({"clusters": True} if predictor.needs.centroids else {})

@@ -29,19 +29,25 @@ def check(
     import torch
     import yaml
 
-    from replication.laws import DIMENSION, HEADS, broken_laws
-    from replication.own_predictors import own_class, unfit_arguments
+    from replication.laws import DIMENSION, HEADS, LENGTHS, broken_laws, drawn
+    from replication.own_predictors import fits, own_class, unfit_arguments
+    from sparselib.projections import Batch
 
     given = {name: yaml.safe_load(value) for name, _, value in (pair.partition("=") for pair in values or [])}
     if unfit := [f"{key}: {what}" for key, what in unfit_arguments(predictor, given)]:
         raise ValueError("; ".join(unfit))
     of = own_class(predictor)
-    if of.needs.centroids:
-        generator = torch.Generator().manual_seed(0)
-        given["centroids"] = torch.randn(HEADS, given.pop("clusters"), DIMENSION, generator=generator)
-    if of.needs.seed:
-        given["seed"] = 0
-    if broken := broken_laws(of(**given)):
+    if fits(of):
+        batch = Batch(*drawn(dtype=torch.float32), torch.tensor(LENGTHS))
+        checked = of.fit([batch], torch.nn.Identity(), 0, **given)
+    else:
+        if of.needs.centroids:
+            generator = torch.Generator().manual_seed(0)
+            given["centroids"] = torch.randn(HEADS, given.pop("clusters"), DIMENSION, generator=generator)
+        if of.needs.seed:
+            given["seed"] = 0
+        checked = of(**given)
+    if broken := broken_laws(checked):
         raise ValueError("\n".join(broken))
     typer.echo(f"{predictor} obeys the laws of predictors")
 

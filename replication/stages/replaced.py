@@ -22,10 +22,10 @@ def replace(config: ConfigFile) -> None:
     run = receive(config, "replace")
     section, files = masked_lm(run)
     inputs(files.model.parent, files.tokenizer, files.tokenizer.parent, files.tokens("valid"))
-    students = _students(files, section.layers, run.student_seeds)
+    members, windows = expand(section.replaced.given()["methods"]), list(section.replaced.windows)
+    students = _students(files, section.layers, run.student_seeds, members)
     network, control = load_entmax_model(files.model.parent)
     tokenizer = load_tokenizer(files.tokenizer.parent)
-    members, windows = expand(section.replaced.given()["methods"]), list(section.replaced.windows)
     replacements = Replacements(students, members, windows, section.global_tokens)
     masking = section.evaluation.given()
     text = read_masked_text(files.tokens("valid"), tokenizer, masking)
@@ -51,9 +51,9 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
     section, files, (_, target) = translator(run, task)
     references, sentences = files.corpus("test", target), section.decoding.sentences
     inputs(files.model, files.data, references)
-    students = _students(files, section.architecture.decoder_layers, run.student_seeds)
-    loaded = load_translator(files.model, files.data)
     members, windows = expand(section.replaced.given()["methods"]), list(section.replaced.windows)
+    students = _students(files, section.architecture.decoder_layers, run.student_seeds, members)
+    loaded = load_translator(files.model, files.data)
     table, counts = evaluate_replaced(
         loaded,
         "test",
@@ -69,8 +69,8 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
         write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]))
 
 
-def _students(files, layers: int, seeds: Iterable[int]):
-    """Return projections and centroids of all layers, by the seed.
+def _students(files, layers: int, seeds: Iterable[int], members):
+    """Return projections, centroids and fitted members of the grid of all layers, by the seed.
 
     Raises
     ------
@@ -81,7 +81,9 @@ def _students(files, layers: int, seeds: Iterable[int]):
     from replication.graphs.replaced import ModelStudents
     from replication.layout import layer_file
 
-    students = {}
+    students, fitted = {}, [member for member in members if member.fits]
+    if fitted:
+        inputs(*(files.graphs("train", layer) for layer in range(layers)))
     for seed in seeds:
         names = [layer_file(layer) for layer in range(layers)]
         learned: list[Path] = [files.projections(seed) / name for name in names]
@@ -90,4 +92,7 @@ def _students(files, layers: int, seeds: Iterable[int]):
         students[seed] = ModelStudents(
             [projections.load(path) for path in learned], [centroids.load(path) for path in found]
         )
+        for layer, of_layer in enumerate(students[seed].centroids if fitted else ()):
+            projection = students[seed].projections[layer]
+            of_layer |= centroids.fit_members(fitted, files.graphs("train", layer), projection, seed)
     return students

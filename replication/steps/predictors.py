@@ -1,8 +1,9 @@
-"""Copies of a profile's own predictors, which its archive and a stored run contain."""
+"""A profile's own predictors: the graphs that they may fit themselves to, and copies for archives and stored runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-from replication.own_predictors import own_file, own_names, stored_name
+from replication.own_predictors import is_own, own_file, own_names, stored_name
 from replication.steps.step import Declaring, Step
 
 
@@ -16,3 +17,8 @@ def predictor_steps(at: Declaring) -> Iterator[Step]:
             makes=[at.results / "predictors" / file],
             text=lambda name=name: [own_file(name)],
         )
+
+
+def fitted_to(graphs: Iterable[Path], predictors: Iterable[str]) -> list[Path]:
+    """Return the graphs if a predictor is an own one: only its code, which no plan runs, says whether it has `fit`."""
+    return [*graphs] if any(map(is_own, predictors)) else []

@@ -19,6 +19,7 @@ from workflow.closure import closure, closure_hash
 
 GUIDE = (ROOT / "docs/add-a-predictor.md").read_text()
 FILE = re.search(r"```python\n(.*?)\n\nx = torch", GUIDE, re.DOTALL)[1]
+FITTED = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)[1]
 PROFILE = re.search(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)[1]
 
 
@@ -44,7 +45,7 @@ def test_the_guides_profile_and_command(file, monkeypatch):
     added = yaml.safe_load(PROFILE)["masked_lm"]["methods"]["long-keys"]
     built = [member.build({}, 0) for member in members(parse(profile(added.pop("predictor"), **added)))]
     assert list(map(str, built)) == [f"LongKeys(length={length})" for length in added["length"]]
-    command = re.search(r"replicate check .*", GUIDE)[0]
+    command = re.search(r"replicate check norms.*", GUIDE)[0]
     checked = subprocess.run(command.split(), cwd=file.parent, capture_output=True, text=True, check=True)
     assert checked.stdout == "norms.py:LongKeys obeys the laws of predictors\n"
 
@@ -112,6 +113,24 @@ def test_figures_show_it_behind_the_others():
     assert {method.marker for method in METHODS.values()}.isdisjoint(
         {shown[name].marker for name in ("long-keys", "landmarks")}
     )
+
+
+def test_the_guides_learned_threshold_takes_the_keys_of_its_fit(file, monkeypatch):
+    monkeypatch.chdir(file.parent)
+    (file.parent / "learned.py").write_text(f"{FILE}\n\n\n{FITTED}")
+    assert [member.arguments for member in members(parse(profile("learned.py:NearEnough", recall=[0.5, 0.9])))] == [
+        {"recall": 0.5},
+        {"recall": 0.9},
+    ]
+    for given, says in (
+        ({"distance": 1.0, "recall": 0.5}, "unknown key; .* takes recall"),
+        ({}, "recall: missing key"),
+    ):
+        with pytest.raises(ConfigurationError, match=says):
+            parse(profile("learned.py:NearEnough", **given))
+    command = ["replicate", "check", "learned.py:NearEnough", "--set", "recall=0.9"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert checked.stdout == "learned.py:NearEnough obeys the laws of predictors\n"
 
 
 def test_files_to_start_from_work_as_they_are(monkeypatch, tmp_path):
