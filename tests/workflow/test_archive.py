@@ -14,6 +14,7 @@ import yaml
 from tiny_run import PROFILE, checkout
 
 from replication.archives.container import opened, write
+from replication.files.manifest import encode
 
 #: Every socket but those within the machine, on which notebooks and their kernels talk.
 WITHOUT_NETWORK = """
@@ -93,12 +94,13 @@ def test_what_an_archive_has_beyond_this_checkout_is_named_and_neither_run_nor_j
     code = b"raise SystemExit('this code ran')\n"
     manifest = json.loads(held[f"{results}/made.json"])
     place, manifest["plan"] = "predictors/mine.py", {}
+    del manifest["checksum"]
     manifest["made"][place] = manifest["made"]["config.yaml"] | {"sha256": hashlib.sha256(code).hexdigest()}
     claims, judged = held["config/published/claims.csv"], held[f"{results}/claims.csv"]
     newer, row = (next(line for line in text.splitlines() if line.startswith(b"clm-")) for text in (claims, judged))
     held |= {
         f"{results}/{place}": code,
-        f"{results}/made.json": json.dumps(manifest).encode(),
+        f"{results}/made.json": encode(manifest),
         "config/published/claims.csv": claims + re.sub(b"^[^,]*", b"clm-newer", newer) + b"\n",
         f"{results}/claims.csv": judged + re.sub(b"^[^,]*", b"clm-newer", row) + b"\n",
     }
