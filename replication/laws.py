@@ -34,7 +34,8 @@ def broken_laws(predictor: Predictor) -> list[str]:
     return found
 
 
-def _drawn(tokens: int = TOKENS, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+def drawn(tokens: int = TOKENS, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+    """Return random queries and keys ``[B, H, n, D]``."""
     generator = torch.Generator().manual_seed(0)
     shape = (BATCH, HEADS, tokens, DIMENSION)
     return tuple(torch.randn(shape, generator=generator, dtype=dtype) for _ in range(2))
@@ -42,7 +43,7 @@ def _drawn(tokens: int = TOKENS, dtype: torch.dtype = torch.float64) -> tuple[Te
 
 def _selects_visible_pairs(predictor: Predictor) -> Iterator[str]:
     """It returns Bool[B, H, n, n], with no padded and no future pair."""
-    q, k = _drawn()
+    q, k = drawn()
     for causal, lengths in product((False, True), (None, LENGTHS)):
         mask = predictor.predict(q, k, lengths=lengths, causal=causal)
         inside = torch.arange(TOKENS) < torch.tensor(lengths or [TOKENS] * BATCH)[:, None]
@@ -54,7 +55,7 @@ def _selects_visible_pairs(predictor: Predictor) -> Iterator[str]:
 
 def _ignores_padding(predictor: Predictor) -> Iterator[str]:
     """What the padding holds, and how much of it there is, changes nothing."""
-    q, k = _drawn()
+    q, k = drawn()
     for causal in (False, True):
         expected = predictor.predict(q, k, lengths=LENGTHS, causal=causal)
         for garbage in (0.0, 1e30, torch.nan, -torch.inf):
@@ -68,14 +69,14 @@ def _ignores_padding(predictor: Predictor) -> Iterator[str]:
 
 def _takes_no_lengths_for_full(predictor: Predictor) -> Iterator[str]:
     """Without lengths, all sentences are full."""
-    q, k = _drawn()
+    q, k = drawn()
     if not torch.equal(predictor.predict(q, k), predictor.predict(q, k, lengths=[TOKENS] * BATCH)):
         yield _takes_no_lengths_for_full.__doc__
 
 
 def _skips_empty_sentences(predictor: Predictor) -> Iterator[str]:
     """A sentence of length 0 has no pair, and changes no other sentence."""
-    q, k = _drawn()
+    q, k = drawn()
     found = predictor.predict(q, k, lengths=[0, 12, 4])
     # Draws of a batch may depend on which sentences are in it, but not on what stands in the empty one.
     other = predictor.predict(q.index_fill(0, torch.tensor([0]), 7.0), k, lengths=[0, 12, 4])
@@ -85,7 +86,7 @@ def _skips_empty_sentences(predictor: Predictor) -> Iterator[str]:
 
 def _has_no_hidden_state(predictor: Predictor) -> Iterator[str]:
     """The same input gives the same pairs, and no global random generator moves."""
-    q, k = _drawn()
+    q, k = drawn()
     before = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # noqa: NPY002
     first, again = predictor.predict(q, k), predictor.predict(q, k)
     after = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # noqa: NPY002
@@ -96,7 +97,7 @@ def _has_no_hidden_state(predictor: Predictor) -> Iterator[str]:
 def _leaves_inputs_alone(predictor: Predictor) -> Iterator[str]:
     """It takes queries and keys of any float type that need gradients, and changes neither."""
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
-        q, k = (x.requires_grad_() for x in _drawn(dtype=dtype))
+        q, k = (x.requires_grad_() for x in drawn(dtype=dtype))
         kept = q.detach().clone(), k.detach().clone()
         mask = predictor.predict(q, k)
         if mask.dtype != torch.bool or not all(map(torch.equal, (q, k), kept)):
@@ -115,7 +116,7 @@ def _is_frozen(predictor: Predictor) -> Iterator[str]:
 
 def _refuses_bad_input(predictor: Predictor) -> Iterator[str]:
     """Values that are not finite, wrong lengths and other shapes are refused with ValueError."""
-    q, k = _drawn()
+    q, k = drawn()
     bad = q.clone()
     bad[1, 1, 2, 3] = torch.nan
     cases = {

@@ -4,12 +4,14 @@ The file is imported when a profile is read in order to run it, and by the stage
 an archive imports nothing.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import get_type_hints
@@ -33,6 +35,24 @@ def own_file(name: str) -> Path | None:
     except (ImportError, ValueError):
         return None
     return Path(spec.origin) if spec and spec.has_location else None
+
+
+def own_names(settings: object) -> Iterator[str]:
+    """Yield the names of own predictors in the settings of a profile."""
+    if isinstance(settings, Mapping):
+        if isinstance(name := settings.get("predictor"), str) and is_own(name):
+            yield name
+        for value in settings.values():
+            yield from own_names(value)
+
+
+def stored_name(name: str) -> str:
+    """Return the name under which a run keeps a copy of an own predictor's file.
+
+    >>> stored_name("landmarks.py:Landmarks"), stored_name("../ideas/landmarks.py:Landmarks")
+    ('landmarks.py', 'ideas_landmarks.py')
+    """
+    return re.sub(r"[^\w.-]+", "_", name.rpartition(":")[0]).strip("._").removesuffix(".py") + ".py"
 
 
 def own_class(name: str) -> type:
@@ -78,16 +98,30 @@ def unfit_arguments(name: str, given: Mapping[str, object]) -> Iterator[tuple[st
             f"must be a dataclass with `needs` and `predict`, as a sparselib.predictors.Predictor, got {name}",
         )
         return
-    hints = get_type_hints(predictor)
-    expected = {field.name: field for field in fields(predictor) if field.init and field.name not in FILLED}
-    types = {key: hints[key] for key in expected} | ({"clusters": int} if predictor.needs.centroids else {})
-    for key in given.keys() - types.keys():
-        yield key, f"unknown key; {name} takes {', '.join(types) or 'no arguments'}"
-    for key, kind in types.items():
-        required = key not in expected or expected[key].default is expected[key].default_factory is MISSING
-        if key not in given and required:
+    required = _arguments(predictor)
+    types = get_type_hints(predictor.fit if fits(predictor) else predictor) | {"clusters": int}
+    for key in given.keys() - required.keys():
+        yield key, f"unknown key; {name} takes {', '.join(required) or 'no arguments'}"
+    for key in required:
+        kind = types.get(key)
+        if key not in given and required[key]:
             yield key, f"missing key, which {name} takes"
         for value in given[key] if isinstance(given.get(key), list) else [given[key]] if key in given else []:
             allowed = (int, float) if kind is float else kind
             if kind in (int, float, str, bool) and not isinstance(value, allowed):
                 yield key, f"must be of type {kind.__name__}, as in {name}, got {value!r}"
+
+
+def fits(predictor: type) -> bool:
+    """Return whether a predictor's class method ``fit(batches, projection, seed, **arguments)`` makes it from gold graphs."""
+    return callable(getattr(predictor, "fit", None))
+
+
+def _arguments(predictor: type) -> dict[str, bool]:
+    """Return the keys that a profile gives an own predictor, and whether it has to."""
+    if fits(predictor):
+        parameters = [*signature(predictor.fit).parameters.values()][3:]
+        return {parameter.name: parameter.default is parameter.empty for parameter in parameters}
+    own = [field for field in fields(predictor) if field.init and field.name not in FILLED]
+    required = {field.name: field.default is field.default_factory is MISSING for field in own}
+    return required | ({"clusters": True} if predictor.needs.centroids else {})

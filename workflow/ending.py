@@ -4,6 +4,8 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+from replication.config.grids import COMPARED
+
 
 def ending(results: Path, since: float) -> str:
     """Return the summary of a run whose report is newer than ``since``, or an empty string.
@@ -19,7 +21,9 @@ def ending(results: Path, since: float) -> str:
     if not page.exists() or page.stat().st_mtime < since:
         return ""
     with open(ledger, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+        every = list(csv.DictReader(file))
+    own = [row for row in every if row["id"].startswith(COMPARED)]
+    rows = [row for row in every if row not in own]
     counts = Counter(row["verdict"] for row in rows)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     if generated := sum(row["data"] == "generated" and row["verdict"] != "untested" for row in rows):
@@ -30,6 +34,11 @@ def ending(results: Path, since: float) -> str:
         "notebooks": f"{results}/notebooks/ (make lab)",
         "claims": ledger,
     }
+    compared = [f"{row['statement']}: {row['verdict']}, {row['effect']} ({row['interval']})" for row in own]
     return "\n".join(
-        [f"\n{counts.total()} claims: {verdicts}", *(f"{name:<10} {place}" for name, place in places.items())]
+        [
+            f"\n{counts.total()} claims: {verdicts}",
+            *compared,
+            *(f"{name:<10} {place}" for name, place in places.items()),
+        ]
     )

@@ -6,6 +6,7 @@ The profile is Process Run Crate 0.5 (Leo et al. 2024, *Recording provenance of 
 """
 
 import json
+import subprocess
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -88,10 +89,19 @@ def metadata(results: Path, files: Iterable[Path], manifest: Mapping[str, dict])
         "name": "MIT License",
         "description": "License of the code; texts have their own licenses",
     }
-    authors = {"@id": AUTHORS, "@type": "Organization", "name": "The Sparsefinder reproduction authors"}
+    authors = {"@id": AUTHORS, "@type": "Person", "name": _user()}
     profile = {"@id": PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"}
     graph = [about, root, authors, licence, profile, software, *programs, *actions, *described]
     return json.dumps({"@context": [f"{CRATE}/context", {"sha256": SHA256}], "@graph": graph}, indent=1).encode()
+
+
+def _user() -> str:
+    """Return the name of the user as git has it: whoever made the run is its author, not who wrote the code."""
+    try:
+        done = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"
 
 
 def _file(path: Path) -> dict:

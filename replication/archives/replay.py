@@ -1,5 +1,6 @@
 """Replay of an archive: its ledger, notebooks and figures are made again and compared byte by byte."""
 
+import io
 import json
 import re
 import subprocess
@@ -13,7 +14,7 @@ from zipfile import ZipFile
 import pandas as pd
 
 from replication.archives.container import opened
-from replication.claims import ledger
+from replication.claims import TESTS, judged_rows
 from replication.files.manifest import changing, making
 from replication.files.names import file_name
 from replication.files.paths import ELSEWHERE, ROOT
@@ -28,8 +29,9 @@ PUBLISHED = "config/published/claims.csv"
 def replay(archive: Path, folder: Path, cores: int = 1, say: Callable[[str], None] = print) -> list[str]:
     """Unpack the measurements of a run into a new folder, make its ledger, tables and figures again, and compare them.
 
-    Nothing is trained or downloaded. Notebooks and code are those of this checkout. Ledger and figures are compared as files,
-    tables as outputs of notebook cells.
+    Nothing is trained or downloaded. Notebooks and code are those of this checkout: predictors in the archive are named and not
+    run. Rows of claims that this checkout does not have are named and kept as they are. Ledger and figures are compared as
+    files, tables as outputs of notebook cells.
 
     Parameters
     ----------
@@ -67,21 +69,40 @@ def replay(archive: Path, folder: Path, cores: int = 1, say: Callable[[str], Non
         ]
         before = {name: file.read(name) for name in made_again}
         notebooks = [(name, _notebook(name, content)) for name, content in before.items() if name.endswith(".ipynb")]
-        for name in file.namelist():
-            if name not in before:
-                file.extract(name, folder)
+        stored = [name for name in file.namelist() if name not in before]
+        for name in stored:
+            file.extract(name, folder)
     # The ledger itself, notebooks and figures are made again.
     with changing(folder / results) as manifest:
         manifest["made"].pop("claims.csv", None)
     verify(folder / results)
     with making(f"claims {results}"):
-        judged = ledger(pd.read_csv(folder / PUBLISHED), folder / results)
+        judged, unknown = _judged(folder, results, before[f"{results}/claims.csv"])
         write_table(folder / results / "claims.csv", judged)
+    if unknown:
+        say(f"{archive}: not judged again, because this checkout does not have these claims: {', '.join(unknown)}")
+    if own := [name for name in stored if name.startswith(f"{results}/predictors/")]:
+        say(f"{archive}: has predictors of its author, whose code is not run: {', '.join(own)}")
     say(f"{archive}: intact; running {len(notebooks)} notebooks")
     with ThreadPoolExecutor(cores) as pool:
         for name in pool.map(partial(_run, folder), notebooks):
             say(name)
     return [name for name, content in before.items() if _differs(content, folder / name)]
+
+
+def _judged(folder: Path, results: str, before: bytes) -> tuple[pd.DataFrame, list[str]]:
+    """Return the ledger, with the stored rows of claims that this checkout does not have, and the ids of these."""
+    claims = pd.read_csv(folder / PUBLISHED)
+    is_known = claims["id"].isin(TESTS.keys())
+    judged = judged_rows(claims[is_known], folder / results)
+    if is_known.all():
+        return judged, []
+    stored = pd.read_csv(io.BytesIO(before), keep_default_na=False)
+    kept = stored[stored["id"].isin(claims.loc[~is_known, "id"])]
+    table = pd.concat([judged, kept.assign(effect=pd.to_numeric(kept["effect"]))], ignore_index=True)
+    places = dict(zip(claims["id"], range(len(claims)), strict=True))
+    ordered = table.sort_values("id", key=lambda names: names.map(places).fillna(len(claims)), kind="stable")
+    return ordered, kept["id"].tolist()
 
 
 def _results(archive: Path, file: ZipFile) -> str:

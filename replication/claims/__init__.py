@@ -1,6 +1,7 @@
 """Claim ledger: the papers' claims, tested on the workflow's measurements.
 
-``config/published/claims.csv`` lists the claims. Each has a test with the same id in the module of its task.
+``config/published/claims.csv`` lists the claims. Each has a test with the same id in the module of its task. Comparisons that a
+profile asks for follow (:mod:`replication.claims.compared`).
 """
 
 from pathlib import Path
@@ -23,6 +24,7 @@ from replication.claims import (
     translation,
 )
 from replication.claims.change import changing
+from replication.claims.compared import comparisons
 from replication.claims.comparison import in_words
 from replication.claims.configuration import data
 from replication.claims.finding import NOT_COMPARABLE, SETTLED, UNKNOWN, UNTESTED, VERDICTS, Effect, Finding, Test
@@ -65,12 +67,12 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
     Returns
     -------
     DataFrame
-        A row per claim: ``id, paper, section, statement, kind``; ``criterion``, ``budgets`` and ``premise`` (with the
-        measured value); ``verdict``, one of :data:`VERDICTS`; ``stability`` of a verdict about curves
-        (:func:`~replication.claims.stability.stability`); ``effect`` and 95 % ``interval`` of the deciding comparison;
-        ``where``, the budget compared; ``n``, the population and what the interval varies over; ``data``, ``real`` or
-        ``generated``; ``numbers``, all comparisons in words; ``change``, what would change the verdict; and ``inputs``, a hash
-        of the files that were read.
+        A row per claim, then one per comparison of the run's configuration: ``id, paper, section, statement, kind``;
+        ``criterion``, ``budgets`` and ``premise`` (with the measured value); ``verdict``, one of :data:`VERDICTS`;
+        ``stability`` of a verdict about curves (:func:`~replication.claims.stability.stability`); ``effect`` and 95 %
+        ``interval`` of the deciding comparison; ``where``, the budget compared; ``n``, the population and what the interval
+        varies over; ``data``, ``real`` or ``generated``; ``numbers``, all comparisons in words; ``change``, what would change
+        the verdict; and ``inputs``, a hash of the files that were read.
 
     Raises
     ------
@@ -83,22 +85,33 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
         raise ValueError(
             f"`claims` must have exactly the ids of the tests, got a claim or test without the other: {unmatched}"
         )
+    return judged_rows(claims, results, printed)
+
+
+def judged_rows(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.DataFrame:
+    """Return the :func:`ledger` of claims that need not be all claims of this checkout."""
     stated = claims.fillna({"unit": "", "premise": "", "budgets": ""}).to_dict("records")
-    return pd.DataFrame([judge(claim, results, printed) for claim in stated])
+    rows = [judge(claim, results, printed) for claim in stated]
+    own = [_row(claim, task, test, results, printed) for task, claim, test in comparisons(results)]
+    return pd.DataFrame(rows + own)
 
 
 def judge(claim: dict[str, object], results: Path, printed: bool = False) -> dict[str, object]:
     """Return the row of one claim in the :func:`ledger`."""
     (task,) = (task for task, tests in TASKS.items() if claim["id"] in tests)
+    return _row(claim, task, TESTS[claim["id"]], results, printed)
+
+
+def _row(claim: dict[str, object], task: str, test: Test, results: Path, printed: bool) -> dict[str, object]:
     criterion = f"{claim['effect']} {claim['relation']} {claim['threshold']:g} {claim['unit']}"
     with noting() as read:
-        judged = _judged(claim, task, results, printed)
+        judged = _judged(claim, task, test, results, printed)
     stated = {key: claim[key] for key in ("id", "paper", "section", "statement", "kind")}
     stated |= {"criterion": criterion.strip(), "budgets": claim["budgets"]}
     return stated | judged | {"inputs": digest(read, results)}
 
 
-def _judged(claim: dict[str, object], task: str, results: Path, printed: bool) -> dict[str, object]:
+def _judged(claim: dict[str, object], task: str, test: Test, results: Path, printed: bool) -> dict[str, object]:
     blank = {"premise": claim["premise"], "verdict": UNTESTED, "stability": "", "effect": None, "interval": ""}
     blank |= {"where": "", "n": "", "data": "", "numbers": "not measured here", "change": ""}
     folder = results / task
@@ -106,7 +119,7 @@ def _judged(claim: dict[str, object], task: str, results: Path, printed: bool) -
         return blank
     budgets = [deciding(claim["budgets"])] if claim["budgets"] else []
     try:
-        finding = TESTS[claim["id"]](folder, *budgets)
+        finding = test(folder, *budgets)
     except FileNotFoundError:
         finding = None
     if finding is None:

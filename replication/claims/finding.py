@@ -154,20 +154,26 @@ def in_every(tests: dict[str, Test], pattern: str) -> Callable[[str], Callable[[
 
     def claim(name: str) -> Callable[[Test], Test]:
         def register(test: Test) -> Test:
-            def tested(folder: Path, *budgets: list[str]) -> Finding:
-                found = {}
-                for path in listed_files(folder, pattern):
-                    try:
-                        finding = test(path, *budgets)
-                    except FileNotFoundError:
-                        continue
-                    if finding is not None:
-                        found[path.name] = finding
-                return together(found)
-
-            tests[name] = tested
+            tests[name] = of_every(test, pattern)
             return test
 
         return register
 
     return claim
+
+
+def of_every(test: Test, pattern: str) -> Test:
+    """Return the test of all corpora in a task's folder, from the test of one corpus; each matching folder must hold."""
+
+    def tested(folder: Path, *budgets: list[str]) -> Finding:
+        found = {}
+        for path in listed_files(folder, pattern):
+            try:
+                finding = test(path, *budgets)
+            except FileNotFoundError:
+                continue
+            if finding is not None:
+                found[path.name] = finding
+        return together(found)
+
+    return tested

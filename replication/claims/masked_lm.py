@@ -81,21 +81,22 @@ def nats_curves(folder: Path) -> Curves:
     return curves(table, -resampled, gold, budgets, Units(losses["nats"].shape[1], "sequences"), _length(folder))
 
 
-def _compared(read, leader: str, rivals: list[str], folder: Path, budgets: list[str]) -> Finding:
+def compared(read, leader: str, rivals: list[str], folder: Path, budgets: list[str]) -> Finding:
+    """Return a method's differences to others, on the curves that `read` returns for a folder."""
     return leads(read(folder), [leader], rivals, budgets)
 
 
 #: Comparisons of each rank.
 TESTS |= {
-    "mlm-recall-distance-first": partial(_compared, recall_curves, *FIRST),
-    "mlm-recall-kmeans-second": partial(_compared, recall_curves, *SECOND),
-    "mlm-recall-routing-third": partial(_compared, recall_curves, *THIRD),
-    "mlm-recall-distance-first-every-variant": partial(_compared, every_recall_curve, *FIRST),
-    "mlm-recall-kmeans-second-every-variant": partial(_compared, every_recall_curve, *SECOND),
-    "mlm-recall-routing-third-every-variant": partial(_compared, every_recall_curve, *THIRD),
-    "mlm-perplexity-distance-first": partial(_compared, nats_curves, *FIRST),
-    "mlm-perplexity-kmeans-second": partial(_compared, nats_curves, *SECOND),
-    "mlm-perplexity-routing-third": partial(_compared, nats_curves, *THIRD),
+    "mlm-recall-distance-first": partial(compared, recall_curves, *FIRST),
+    "mlm-recall-kmeans-second": partial(compared, recall_curves, *SECOND),
+    "mlm-recall-routing-third": partial(compared, recall_curves, *THIRD),
+    "mlm-recall-distance-first-every-variant": partial(compared, every_recall_curve, *FIRST),
+    "mlm-recall-kmeans-second-every-variant": partial(compared, every_recall_curve, *SECOND),
+    "mlm-recall-routing-third-every-variant": partial(compared, every_recall_curve, *THIRD),
+    "mlm-perplexity-distance-first": partial(compared, nats_curves, *FIRST),
+    "mlm-perplexity-kmeans-second": partial(compared, nats_curves, *SECOND),
+    "mlm-perplexity-routing-third": partial(compared, nats_curves, *THIRD),
 }
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from replication.claims.finding import UNTESTED
+from replication.config.grids import COMPARED
 from replication.files.errors import FormatError
 from replication.files.verification import inputs
 
@@ -70,9 +71,10 @@ def _stated_rule(claim: pd.Series) -> tuple[str, str, str]:
 
 
 def counts(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the number of claims per run and verdict; claims on generated data are counted in a separate column."""
+    """Return the number of the papers' claims per run and verdict; those on generated data are counted in a separate column."""
     numbers = {}
     for name, run in runs.items():
+        run = run[~run["id"].str.startswith(COMPARED)]
         generated = (run["data"] == "generated") & (run["verdict"] != UNTESTED)
         numbers[name] = run.loc[~generated, "verdict"].value_counts().to_dict() | {"demonstration": generated.sum()}
     return pd.DataFrame(numbers).fillna(0).astype(int).T

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import reduce
 from operator import or_
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Discriminator, Field, Tag
 from typing_extensions import TypeAliasType
@@ -49,6 +49,8 @@ Rule = TypeAliasType(
     ],
 )
 Rules = Annotated[dict[t.Name, Rule], Field(min_length=1)]
+#: Start of the ids of the ledger's rows that `compare` adds, which no claim of a paper has.
+COMPARED = "compared-"
 _CLASSES = [kind for union in (Listed, Rule) for kind in get_args(get_args(union.__value__)[0])]
 #: Arguments of all predictors and selection rules, each once.
 ARGUMENTS = tuple(dict.fromkeys(name for kind in _CLASSES for name in kind.model_fields if name != "predictor"))
@@ -82,8 +84,21 @@ class Replaced(Section):
             yield (), f"must have `budgets`, or `windows` and `methods`; got {', '.join(given) or 'nothing'}"
 
 
+class Comparison(Section):
+    """Comparison of a method with others at 1, 2 and 5 times the gold graph's share of the pairs."""
+
+    method: t.Name = Field(description="Method that has to be at least as good as each of the others.")
+    against: t.Unique[t.Name] = Field(description="The other methods.")
+    of: Literal["recall", "perplexity", "bleu"] = Field(
+        "recall", description="Score: `recall`, or the perplexity or BLEU of the evaluation under predicted graphs."
+    )
+
+
 class PredictedGraphs(Section):
     """Settings of predicted graphs, which masked language models and translators share."""
+
+    #: Score of the evaluation under predicted graphs.
+    replaced_score: ClassVar[str]
 
     projection: Projection
     cluster_points: t.whole(100) = Field(description="Projected queries and keys per head that k-means is fitted to.")
@@ -92,6 +107,9 @@ class PredictedGraphs(Section):
     )
     methods: Methods = Field(description="Methods of the recall sweep.")
     replaced: Replaced
+    compare: t.Maybe[t.Unique[Comparison]] = Field(
+        None, description="Comparisons of your own. Each is a row of the ledger, beside the papers' claims."
+    )
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
@@ -106,6 +124,18 @@ class PredictedGraphs(Section):
                     if count not in fitted:
                         what = f"must be among the {kind.__name__} clusters of methods ({listed(fitted)}), got {count}"
                         yield ("replaced", "methods", name, "clusters"), what
+        grids = {"recall": self.methods, self.replaced_score: self.replaced.methods or self.methods}
+        for number, row in enumerate(self.compare or ()):
+            if row.of not in grids:
+                yield ("compare", number, "of"), f"must be {' or '.join(grids)}, got {row.of!r}"
+                continue
+            if row.method in row.against:
+                yield ("compare", number, "against"), f"must have other methods than method, got {row.method!r}"
+            where = "methods" if grids[row.of] is self.methods else "replaced.methods"
+            for key, names in (("method", [row.method]), ("against", row.against)):
+                for name in (name for name in names if name not in grids[row.of]):
+                    what = f"must be among {where} ({', '.join(grids[row.of])}), got {name!r}"
+                    yield ("compare", number, key), what
 
 
 def too_many_clusters(methods: dict[str, Method] | dict[str, Rule], key: str, points: int) -> Iterator[Problem]:

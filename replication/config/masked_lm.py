@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -217,6 +217,7 @@ class _Model(Section):
 class MaskedLM(PredictedGraphs, _Model):
     """A masked language model with sparse attention, its attention graphs and their prediction."""
 
+    replaced_score: ClassVar[str] = "perplexity"
     tag_clusters: t.Count = Field(description="Clusters of the k-means that Figure 6 describes, one of `methods`.")
     global_tokens: Literal["none", "first", "first_last"] = Field(description="Global tokens of all methods.")
     blocks: t.Maybe[Blocks] = None

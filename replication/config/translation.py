@@ -1,7 +1,7 @@
 """The sections `translation`, `forms` and `normalizer_speed`: translators trained by fairseq."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -150,6 +150,7 @@ class DecoderGraphs(t.TwoSplits):
 class Translation(PredictedGraphs, _Translator):
     """Translators with sparse attention, the graphs of their decoders and their prediction."""
 
+    replaced_score: ClassVar[str] = "bleu"
     block_words: t.Maybe[t.Count] = Field(
         None,
         description="Words per side up to which a document's sentences are joined to segments, which are translated.",

@@ -1,6 +1,6 @@
 """Centroids of one layer, by k-means and as in the Routing Transformer, for every cluster count of a grid."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -8,9 +8,11 @@ from torch import Tensor
 
 from replication.files.contents import check_tensors
 from replication.files.storage import read_tensors, write_tensors
-from replication.graphs.shards import LayerGraphs
+from replication.graphs.grids import Member
+from replication.graphs.shards import LayerGraphs, open_graphs
+from replication.predictor_files import predictor_class
 from sparselib.blocks.chunks import TOKENS, Chunks
-from sparselib.predictors import fit_centroids, fit_routing_centroids
+from sparselib.predictors import Predictor, fit_centroids, fit_routing_centroids
 from sparselib.projections import Batch, Projection
 
 KIND = "centroids"
@@ -51,6 +53,17 @@ def fit_block_layer(
     """
     sample = sample_points(graphs.batches(BATCH_SIZE), projection, points, seed, chunks)
     return {f"kmeans-{count}": fit_centroids(sample, count, seed) for count in clusters}
+
+
+def fit_members(members: Sequence[Member], path: Path, projection: Projection, seed: int) -> dict[str, Predictor]:
+    """Return the members that fit themselves to the gold graphs in a file, by their :attr:`Member.point`."""
+    with open_graphs(path) as graphs:
+        batches = graphs.batches(BATCH_SIZE)
+        return {
+            member.point: predictor_class(member.predictor).fit(batches, projection, seed, **member.arguments)
+            for member in members
+            if member.fits
+        }
 
 
 def sample_points(

@@ -12,7 +12,7 @@ from itertools import product
 
 from torch import Tensor
 
-from replication.own_predictors import is_own
+from replication.own_predictors import fits, is_own
 from replication.predictor_files import predictor_class, predictor_modules
 from replication.settings import OWN, label
 from sparselib.predictors import Predictor
@@ -33,18 +33,29 @@ class Member:
         return label({prefix + name: value for name, value in self.arguments.items()})
 
     @property
+    def point(self) -> str:
+        """Return the method and its setting, the name of a fitted predictor."""
+        return f"{self.method} {self.setting}"
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the predictor makes itself from gold graphs."""
+        return fits(predictor_class(self.predictor))
+
+    @property
     def is_seeded(self) -> bool:
         """Return whether the predictor depends on the seed, because it is learned or random."""
         needs = predictor_class(self.predictor).needs
         return needs.seed or not needs.positions
 
-    def build(self, centroids: dict[str, Tensor], seed: int) -> Predictor:
+    def build(self, centroids: dict[str, Tensor | Predictor], seed: int) -> Predictor:
         """Return the predictor with these arguments and its centroids and seed, if it needs them.
 
         Parameters
         ----------
-        centroids : dict of Tensor
-            Centroids of the layer, ``{"kmeans-8": [H, 8, R], "routing-8": ...}``; the ``clusters`` argument selects one.
+        centroids : dict of Tensor or Predictor
+            Centroids of the layer, ``{"kmeans-8": [H, 8, R], "routing-8": ...}``; the ``clusters`` argument selects one. Fitted
+            predictors by their :attr:`point`.
         seed : int
             Seed of random predictors.
 
@@ -53,6 +64,8 @@ class Member:
         KeyError
             If ``centroids`` has none for the number of clusters.
         """
+        if self.fits:
+            return centroids[self.point]
         predictor, arguments = predictor_class(self.predictor), dict(self.arguments)
         if predictor.needs.centroids:
             arguments["centroids"] = centroids[f"{predictor.needs.centroids}-{arguments.pop('clusters')}"]

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from replication.graphs.grids import Member
 from sparselib.control import Graph, LayerCall
 from sparselib.graphs import PredictedGraph
+from sparselib.predictors import Predictor
 from sparselib.projections import Projection
 
 #: A graph's key in the tables: method, setting and window.
@@ -20,18 +21,18 @@ Point = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class ModelStudents:
-    """Projections and centroids learned from the graphs of one model with one seed.
+    """Projections, centroids and fitted predictors, learned from the graphs of one model with one seed.
 
     Attributes
     ----------
     projections : list of Projection
         One per layer.
-    centroids : list of dict of Tensor
-        One per layer, ``{"kmeans-8": [H, 8, R], ...}``.
+    centroids : list of dict
+        One per layer, ``{"kmeans-8": [H, 8, R], ...}``, with fitted predictors by :attr:`Member.point`.
     """
 
     projections: list[Projection]
-    centroids: list[dict[str, Tensor]]
+    centroids: list[dict[str, Tensor | Predictor]]
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ MODULES = {
     "ledger": ("configuration", "printed", "claims", "report", "keep", "prune"),
     "notebooks": ("draw",),
     "reuse": ("reuse",),
-    "predictors": ("check",),
+    "predictors": ("init", "check", "store_predictor"),
     "checkpoints": ("ship", "weights", "compare_weights", "archive", "replay"),
 }
 #: The module of every command, by the name of its function.

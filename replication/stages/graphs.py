@@ -112,15 +112,18 @@ def sweep(task: GraphPlace, config: ConfigFile, method: Methods = None) -> None:
     inputs(*paths, *(folder(seed) for seed in seeds for folder in kinds))
     for name in method or grids:
         members = expand({name: grids[name]})
+        if any(member.fits for member in members):
+            inputs(*(files.graphs("train", layer) for layer in range(layers)))
 
         def measure(layer, file, members=members):
-            students = {
-                seed: (
-                    projections.load(files.projections(seed) / file),
-                    centroids.load(files.centroids(seed) / file) if files.centroids in kinds else {},
-                )
-                for seed in seeds
-            }
+            students = {}
+            for seed in seeds:
+                projection = projections.load(files.projections(seed) / file)
+                learned = centroids.load(files.centroids(seed) / file) if files.centroids in kinds else {}
+                if any(member.fits for member in members):
+                    train = files.graphs("train", layer.header["layer"])
+                    learned |= centroids.fit_members(members, train, projection, seed)
+                students[seed] = projection, learned
             return sweep_layer(layer, students, members, list(section.windows), section.global_tokens)
 
         table = _by_layer(measure, ((path, path.name) for path in paths))

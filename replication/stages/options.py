@@ -30,7 +30,9 @@ Threads = Annotated[int, typer.Option(min=1, envvar="REPLICATE_THREADS", help="t
 Processes = Annotated[int, typer.Option(envvar="REPLICATE_GPUS", help="processes that share each batch, one per GPU")]
 #: Prefixes of the arguments, and of the options, that say what a stage makes, by their names.
 PREFIXES = dict.fromkeys(("place", "task", "names", "notebook"), "")
-PREFIXES |= {name: f"--{name} " for name in ("model", "seed", "cell", "recall", "method")} | {"values": "--set "}
+PREFIXES |= {name: f"--{name} " for name in ("model", "seed", "cell", "recall", "method", "predictor")} | {
+    "values": "--set "
+}
 
 
 def stage(function: Callable) -> Callable:

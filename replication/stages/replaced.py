@@ -21,17 +21,17 @@ def replace(config: ConfigFile) -> None:
     run = receive(config, "replace")
     section, files = masked_lm(run)
     inputs(files.model.parent, files.tokenizer, files.tokenizer.parent, files.tokens("valid"))
-    students = _students(files, section.layers, run.student_seeds)
     network, control = load_entmax_model(files.model.parent)
     tokenizer = load_tokenizer(files.tokenizer.parent)
     masking = section.evaluation.given()
     text = read_masked_text(files.tokens("valid"), tokenizer, masking)
 
-    def measure(members):
+    def measure(students, members):
         replacements = Replacements(students, members, section.global_tokens)
         return evaluate_replaced(network, control, text, replacements, masking["batch_size"])
 
-    table, losses = measure(_members(section, files, measure))
+    members = _members(section, files, measure)
+    table, losses = measure(_students(files, section.layers, run.student_seeds, members), members)
     table["global_tokens"] = section.global_tokens
     for seed in run.student_seeds:
         write_table(files.losses(seed), as_columns(losses[losses["seed"] == seed]))
@@ -52,16 +52,16 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
     section, files, (_, target) = translator(run, task)
     references, sentences = files.corpus("test", target), section.decoding.sentences
     inputs(files.model, files.data, references)
-    students = _students(files, section.architecture.decoder_layers, run.student_seeds)
     loaded = load_translator(files.model, files.data)
     texts = references.read_text(encoding="utf-8").splitlines()[:sentences]
 
-    def measure(members):
+    def measure(students, members):
         replacements = Replacements(students, members, section.global_tokens)
         # A batch holds its sentences once for every graph of a member of the grid.
         return evaluate_replaced(loaded, "test", texts, replacements, section.decoding.beam, 8 * BATCH_TOKENS)
 
-    table, counts = measure(_members(section, files, measure))
+    members, layers = _members(section, files, measure), section.architecture.decoder_layers
+    table, counts = measure(_students(files, layers, run.student_seeds, members), members)
     table = table.assign(global_tokens=section.global_tokens, sentences=sentences)
     for seed in run.student_seeds:
         write_table(files.sentences(seed), as_columns(counts[counts["seed"] == seed]))
@@ -76,6 +76,7 @@ def _members(section, files, measure: Callable):
     from replication.budgets import budgets_of
     from replication.graphs.chosen import chosen
     from replication.graphs.grids import expand
+    from replication.graphs.replaced import ModelStudents
     from replication.points import over_heads, over_seeds
     from replication.settings import read_points
 
@@ -84,7 +85,7 @@ def _members(section, files, measure: Callable):
         return [(member, list(grid.windows)) for member in expand(grid.given()["methods"])]
     paths = [files.sweep(name) for name in section.methods]
     inputs(*paths)
-    references, _ = measure([])
+    references, _ = measure({0: ModelStudents([], [])}, [])
     gold = 1 - references.loc[references["method"] == "gold graph", "sparsity"].mean()
     points = chosen(over_seeds(over_heads(read_points(paths))), budgets_of(gold, grid.budgets))
     members = [
@@ -94,8 +95,8 @@ def _members(section, files, measure: Callable):
     return [(member, windows) for member, windows in members if windows]
 
 
-def _students(files, layers: int, seeds: Iterable[int]):
-    """Return projections and centroids of all layers, by the seed.
+def _students(files, layers: int, seeds: Iterable[int], members):
+    """Return projections, centroids and fitted members of the grid of all layers, by the seed.
 
     Raises
     ------
@@ -106,7 +107,9 @@ def _students(files, layers: int, seeds: Iterable[int]):
     from replication.graphs.replaced import ModelStudents
     from replication.layout import layer_file
 
-    students = {}
+    students, fitted = {}, [member for member, _ in members if member.fits]
+    if fitted:
+        inputs(*(files.graphs("train", layer) for layer in range(layers)))
     for seed in seeds:
         names = [layer_file(layer) for layer in range(layers)]
         learned: list[Path] = [files.projections(seed) / name for name in names]
@@ -115,4 +118,7 @@ def _students(files, layers: int, seeds: Iterable[int]):
         students[seed] = ModelStudents(
             [projections.load(path) for path in learned], [centroids.load(path) for path in found]
         )
+        for layer, of_layer in enumerate(students[seed].centroids if fitted else ()):
+            projection = students[seed].projections[layer]
+            of_layer |= centroids.fit_members(fitted, files.graphs("train", layer), projection, seed)
     return students

@@ -11,6 +11,7 @@ from replication.steps.char_lm import symbol_steps
 from replication.steps.forms import form_steps
 from replication.steps.graphs import graph_steps
 from replication.steps.masked_lm import masked_lm_steps, token_steps
+from replication.steps.predictors import predictor_steps
 from replication.steps.retrofit import retrofit_steps
 from replication.steps.step import Declaring, Step, as_words
 from replication.steps.timing import factorised_steps, normalizer_steps, scaling_steps
@@ -19,7 +20,7 @@ from replication.steps.translation import parallel_steps, translation_steps
 __all__ = ["Step", "receive", "steps"]
 
 #: Declarations that concern every configuration.
-SHARED = (factorised_steps, token_steps, parallel_steps, symbol_steps, graph_steps, form_steps)
+SHARED = (factorised_steps, token_steps, parallel_steps, symbol_steps, graph_steps, form_steps, predictor_steps)
 #: Declarations by the section that asks for them.
 OF_SECTION = {
     "masked_lm": (masked_lm_steps, block_steps),

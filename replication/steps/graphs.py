@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from replication.places import graph_task, graph_task_names
+from replication.steps.predictors import fitted_to
 from replication.steps.step import Declaring, Step
 
 
@@ -42,7 +43,12 @@ def graph_steps(at: Declaring) -> Iterator[Step]:
                 message=f"Measure recall and sparsity of {name}, {place}",
                 place=place,
                 options={"method": name},
-                reads=[*graphs["valid"], *projections, *(centroids if name in grid else [])],
+                reads=[
+                    *fitted_to(graphs["train"], [method.predictor]),
+                    *graphs["valid"],
+                    *projections,
+                    *(centroids if name in grid else []),
+                ],
                 makes=[files.sweep(name)],
                 sees=of_all | at.see(base, "windows", "global_tokens") | at.see(f"{base}/methods", name),
                 predictors={method.predictor},

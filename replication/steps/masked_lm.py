@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from replication.layout import SPLITS, MaskedLM, tokenizer_files
+from replication.steps.predictors import fitted_to
 from replication.steps.step import Declaring, Step, model_in, text_of
 from replication.text_places import TokenPlace, token_place_names
 from replication.trained import masked_lm_files
@@ -48,14 +49,18 @@ def masked_lm_steps(at: Declaring) -> Iterator[Step]:
         priority=1,
         cores="half",
     )
+    replacing = {method.predictor for method in (section.replaced.methods or section.methods).values()}
     yield Step(
         command="replace",
         message="Evaluate the masked language model under predicted graphs",
-        reads=[files.model, *tokenizer, files.tokens("valid"), *students, *chosen],
+        reads=[
+            *(files.model, *tokenizer, files.tokens("valid"), *students, *chosen),
+            *fitted_to((files.graphs("train", layer) for layer in layers), replacing),
+        ],
         makes=[path(seed) for path in (files.replaced, files.losses) for seed in seeds],
         sees=at.see(BASE, "layers", "replaced", "global_tokens", "evaluation", *(["methods"] if chosen else []))
         | at.see("", "student_seeds"),
-        predictors={method.predictor for method in (section.replaced.methods or section.methods).values()},
+        predictors=replacing,
         priority=1,
     )
     yield Step(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from replication.layout import SPLITS, TRANSLATOR_FILES
 from replication.places import translators
+from replication.steps.predictors import fitted_to
 from replication.steps.step import Declaring, Step, text_of
 from replication.text_places import ParallelPlace, parallel_place_names
 
@@ -86,6 +87,7 @@ def translation_steps(at: Declaring) -> Iterator[Step]:
             sees=at.see(BASE, "graphs") | at.see("", "seed"),
             priority=1,
         )
+        replacing = {method.predictor for method in (section.replaced.methods or section.methods).values()}
         yield Step(
             command="decode",
             message=f"Translate from {name} under predicted graphs",
@@ -95,11 +97,12 @@ def translation_steps(at: Declaring) -> Iterator[Step]:
                 references,
                 *(kind(seed) for kind in (files.projections, files.centroids) for seed in seeds),
                 *chosen,
+                *fitted_to((files.graphs("train", layer) for layer in layers), replacing),
             ],
             makes=[path(seed) for path in (files.replaced, files.sentences) for seed in seeds],
             sees=at.see(BASE, "architecture", "replaced", "global_tokens", "decoding", *(["methods"] if chosen else []))
             | at.see("", "student_seeds"),
-            predictors={method.predictor for method in (section.replaced.methods or section.methods).values()},
+            predictors=replacing,
             priority=1,
         )
         yield Step(

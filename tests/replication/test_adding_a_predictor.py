@@ -6,16 +6,20 @@ import subprocess
 import pandas as pd
 import pytest
 import yaml
+from snakemake.utils import update_config
 
 from replication.config import ConfigurationError, parse
 from replication.files.paths import ROOT
 from replication.graphs.grids import expand
 from replication.methods import METHODS, styled
 from replication.settings import as_columns, labelled
+from replication.starter import commands, start
+from replication.steps import steps
 from workflow.closure import closure, closure_hash
 
 GUIDE = (ROOT / "docs/add-a-predictor.md").read_text()
 FILE = re.search(r"```python\n(.*?)\n\nx = torch", GUIDE, re.DOTALL)[1]
+FITTED = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)[1]
 PROFILE = re.search(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)[1]
 
 
@@ -41,7 +45,7 @@ def test_the_guides_profile_and_command(file, monkeypatch):
     added = yaml.safe_load(PROFILE)["masked_lm"]["methods"]["long-keys"]
     built = [member.build({}, 0) for member in members(parse(profile(added.pop("predictor"), **added)))]
     assert list(map(str, built)) == [f"LongKeys(length={length})" for length in added["length"]]
-    command = re.search(r"replicate check .*", GUIDE)[0]
+    command = re.search(r"replicate check norms.*", GUIDE)[0]
     checked = subprocess.run(command.split(), cwd=file.parent, capture_output=True, text=True, check=True)
     assert checked.stdout == "norms.py:LongKeys obeys the laws of predictors\n"
 
@@ -109,3 +113,57 @@ def test_figures_show_it_behind_the_others():
     assert {method.marker for method in METHODS.values()}.isdisjoint(
         {shown[name].marker for name in ("long-keys", "landmarks")}
     )
+
+
+def test_the_guides_learned_threshold_takes_the_keys_of_its_fit(file, monkeypatch):
+    monkeypatch.chdir(file.parent)
+    (file.parent / "learned.py").write_text(f"{FILE}\n\n\n{FITTED}")
+    assert [member.arguments for member in members(parse(profile("learned.py:NearEnough", recall=[0.5, 0.9])))] == [
+        {"recall": 0.5},
+        {"recall": 0.9},
+    ]
+    for given, says in (
+        ({"distance": 1.0, "recall": 0.5}, "unknown key; .* takes recall"),
+        ({}, "recall: missing key"),
+    ):
+        with pytest.raises(ConfigurationError, match=says):
+            parse(profile("learned.py:NearEnough", **given))
+    command = ["replicate", "check", "learned.py:NearEnough", "--set", "recall=0.9"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert checked.stdout == "learned.py:NearEnough obeys the laws of predictors\n"
+
+
+def test_files_to_start_from_work_as_they_are(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    file, added = start("my-idea", tmp_path)
+    assert len(added.read_text().splitlines()) <= 25
+    checked = subprocess.run(commands("my-idea")[0].split(), capture_output=True, text=True, check=True)
+    assert checked.stdout == "my_idea.py:MyIdea obeys the laws of predictors\n"
+    settings = yaml.safe_load((ROOT / "config/demo.yaml").read_text())
+    update_config(settings, yaml.safe_load(added.read_text()))
+    run = parse(settings)
+    assert "my-idea" in run.masked_lm.methods
+    assert [row.method for row in run.masked_lm.compare] == ["my-idea"]
+    before = file.read_text(), added.read_text()
+    added.unlink()
+    with pytest.raises(FileExistsError, match=r"my_idea\.py: already exists; choose another name"):
+        start("my-idea", tmp_path)
+    assert not added.exists()
+    assert file.read_text() == before[0]
+
+
+@pytest.mark.parametrize("name", ["My idea", "../idea", "window", "none", "-x", ""])
+def test_names_that_no_method_can_have_are_refused(tmp_path, name):
+    with pytest.raises(ValueError, match="`name` must be"):
+        start(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_own_predictor_is_stored_once_per_file(file):
+    settings = profile(f"{file}:LongKeys", length=1.0)
+    settings["masked_lm"]["replaced"]["methods"]["long-keys"] = {"predictor": f"{file}:LongKeys", "length": 2.0}
+    (step,) = (step for step in steps(parse(settings)) if step.command == "store_predictor")
+    assert step.text() == [file]
+    (made,) = step.makes
+    assert made.name.endswith("norms.py")
+    assert made.parent.as_posix() == "results/smoke/predictors"

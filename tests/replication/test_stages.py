@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -17,10 +18,17 @@ from replication.claims.masked_lm import nats_curves
 from replication.claims.scores import RESAMPLES, Units
 from replication.corpora.tokens import KIND
 from replication.files.manifest import FormatError
+from replication.files.paths import ROOT
 from replication.files.storage import read_tensors
+from replication.graphs import projections
+from replication.graphs.centroids import fit_members
+from replication.graphs.grids import expand
 from replication.graphs.shards import open_graphs
+from replication.layout import MaskedLM, layer_file
 from replication.settings import labelled
 
+#: Examples of the guide to predictors of the user.
+EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/add-a-predictor.md").read_text(), re.DOTALL)
 METHODS = {name.replace("kmeans", "sparsefinder-kmeans"): method for name, method in GRID.items()}
 SECTION = MASKED_LM | {
     "methods": METHODS,
@@ -108,6 +116,33 @@ def test_the_sweep_has_a_row_per_member_window_and_head(results):
     assert table[MEASURES].max().max() <= 1
     labels = {"", "clusters=2", "clusters=3", "random_keys=2", "threshold=0.5", "threshold=2"}
     assert set(labelled(table)["setting"]) == labels
+
+
+def test_a_predictor_of_the_user_is_fitted_to_gold_edges(at, tmp_path):
+    """With a threshold that contains all edges of the training graphs, and one that contains half of them."""
+    (tmp_path / "learned.py").write_text("\n\n".join(EXAMPLES[:2]).replace("print(", "str("))
+    learned = {"learned": {"predictor": f"{tmp_path}/learned.py:NearEnough", "recall": [0.5, 1.0]}}
+    section = SECTION | {"methods": METHODS | learned, "replaced": {"windows": [0], "methods": METHODS | learned}}
+    results = copy_of(at, tmp_path / "fitted", masked_lm=section)
+    for command in (("sweep", "masked_lm", "--method", "learned"), ("replace",)):
+        succeed(tmp_path / "fitted", *command)
+    swept = (
+        read(results / "sweep/learned.parquet").query("window == 0").groupby(["own_recall", "seed"])["recall"].mean()
+    )
+    replaced = read(results / "replaced/seed1.csv").query("method == 'learned'").set_index("own_recall")["sparsity"]
+    assert replaced[0.5] > replaced[1.0]
+    members, files = expand(learned), MaskedLM(results)
+    for seed in (1, 2):
+        assert swept[0.5, seed] < swept[1.0, seed] < 1  # on other text
+        projection = projections.load(files.projections(seed) / layer_file(0))
+        path = files.graphs("train", 0)
+        fitted = fit_members(members, path, projection, seed)
+        with open_graphs(path) as graphs:
+            (batch,) = graphs.batches(len(graphs))
+            for member, share in zip(members, (0.5, 1.0), strict=True):
+                found = fitted[member.point].predict(projection(batch.q), projection(batch.k), lengths=batch.lengths)
+                of_heads = (found & batch.gold).sum((0, 2, 3)) / batch.gold.sum((0, 2, 3))
+                assert of_heads.tolist() == pytest.approx([share] * graphs.heads, abs=0.05)
 
 
 def test_a_second_sweep_is_the_same_tables(at, results):

@@ -1,6 +1,9 @@
 """A run is archived, and made again from the archive: in a process that has no network, without training, byte for byte."""
 
+import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +14,7 @@ import yaml
 from tiny_run import PROFILE, checkout
 
 from replication.archives.container import opened, write
+from replication.files.manifest import encode
 
 #: Every socket but those within the machine, on which notebooks and their kernels talk.
 WITHOUT_NETWORK = """
@@ -82,6 +86,34 @@ def test_a_table_that_does_not_follow_from_what_was_measured_is_named(archived):
     done = replay(archived, "forged.zip", "forged")
     assert done.returncode == 1
     assert f"differs: {ledger}" in done.stderr, done.stderr
+
+
+def test_what_an_archive_has_beyond_this_checkout_is_named_and_neither_run_nor_judged(archived):
+    """A predictor of its author, and a claim that this checkout does not have."""
+    held, results = contents(archived), f"results/{PROFILE}"
+    code = b"raise SystemExit('this code ran')\n"
+    manifest = json.loads(held[f"{results}/made.json"])
+    place, manifest["plan"] = "predictors/mine.py", {}
+    del manifest["checksum"]
+    manifest["made"][place] = manifest["made"]["config.yaml"] | {"sha256": hashlib.sha256(code).hexdigest()}
+    claims, judged = held["config/published/claims.csv"], held[f"{results}/claims.csv"]
+    newer, row = (next(line for line in text.splitlines() if line.startswith(b"clm-")) for text in (claims, judged))
+    held |= {
+        f"{results}/{place}": code,
+        f"{results}/made.json": encode(manifest),
+        "config/published/claims.csv": claims + re.sub(b"^[^,]*", b"clm-newer", newer) + b"\n",
+        f"{results}/claims.csv": judged + re.sub(b"^[^,]*", b"clm-newer", row) + b"\n",
+    }
+    # One notebook has to run, and not that of the ledger, which has a row more.
+    drawn = sorted(name for name in held if name.startswith((f"{results}/notebooks/", f"{results}/figures/")))
+    notebook = next(name for name in drawn if name.endswith(".ipynb") and "claims" not in name)
+    held = {name: content for name, content in held.items() if name == notebook or name not in drawn}
+    write(archived / "beyond.zip", held)
+    done = replay(archived, "beyond.zip", "beyond")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not judged again, because this checkout does not have these claims: clm-newer\n" in done.stdout
+    assert f"has predictors of its author, whose code is not run: {results}/{place}\n" in done.stdout
+    assert (archived / "beyond" / results / place).read_bytes() == code
 
 
 def test_an_archive_without_a_file_that_the_ledger_reads_is_refused(archived):

@@ -15,6 +15,7 @@ import yaml
 from replication.config import load
 from replication.files.paths import ROOT
 from replication.stages import MODULE_OF
+from replication.starter import commands, start
 from replication.steps import steps
 from workflow import closure as closures
 from workflow.closure import LOCK, closure, closure_hash, notebook_closure, notebook_hash
@@ -343,21 +344,23 @@ def test_a_changed_setting_plans_the_jobs_that_use_it_and_what_follows(finished,
         assert set(plans[edit]) == following(jobs, first), edit
 
 
-def test_a_new_predictor_plans_its_sweep_and_what_shows_and_judges_it(finished, tmp_path_factory):
-    """As the guide adds it: a file, and a line of a profile."""
+def test_a_new_predictor_plans_its_steps_and_what_shows_judges_and_archives_it(finished, tmp_path_factory):
+    """As `replicate init` adds it: a file, and a profile with a method and its comparison."""
     at = tmp_path_factory.mktemp("added") / "checkout"
     shutil.copytree(finished, at, symlinks=True)
-    file = re.search(r"```python\n(.*?)\n\nx = torch", (ROOT / "docs/add-a-predictor.md").read_text(), re.DOTALL)[1]
-    (at / "norms.py").write_text(file + "\n")
-    method = "long-keys: {predictor: 'norms.py:LongKeys', length: [1.0]}"
-    edit = f"config/demo.yaml|  methods:\n    window|  methods:\n    {method}\n    window"
-    profile = (at / "config/demo.yaml").read_text()
-    _, old, new = edit.split("|")
-    (at / "config/demo.yaml").write_text(profile.replace(old, new, 1))
-    planned = json.loads(output_of("plans.py", "README.md", folder=at))["README.md"]
-    commands = {name.split(" ")[0].partition("__")[0] for name in planned}
-    assert [name for name in planned if "__" in name] == ["sweep__masked_lm_long_keys"]
-    assert commands == {"sweep", "figure", "table", "claims", "report", "all"}
+    start("my-idea", at)
+    _, figure, archive = (command.split()[1:] for command in commands("my-idea"))
+    planned = {}
+    for name, words in (("figure", figure), ("archive", archive)):
+        command = [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "rules", *words]
+        done = subprocess.run(command, cwd=at, capture_output=True, text=True, env=importing(at), check=True)
+        counted = [line.split() for line in done.stdout.splitlines()]
+        planned[name] = {words[0] for words in counted if len(words) == 2 and words[1].isdigit()}
+    swept = "sweep__masked_lm_my_idea"
+    assert planned["figure"] == {swept, "replace", "figure", "fig04", "total"}
+    stored = "store_predictor__my_idea_py_MyIdea"
+    of_figure = planned["figure"] - {"fig04"}
+    assert planned["archive"] == of_figure | {stored, "claims", "table", "archive"}
 
 
 def test_fewer_student_seeds_measure_again_what_one_table_has_of_all_seeds(finished):

@@ -19,7 +19,8 @@ ASKED = {
     name
     for path in (ROOT / "workflow/rules").glob("*.smk")
     for name in re.findall(r'\*\*needs\("(\w+)"\)', path.read_text(encoding="utf-8"))
-} | {step.command for path in (ROOT / "config").glob("*.yaml") for step in steps(load(path))}
+} | {"store_predictor"}  # of profiles with a predictor of the user
+ASKED |= {step.command for path in (ROOT / "config").glob("*.yaml") for step in steps(load(path))}
 #: Bodies of rules that have a command.
 COMMANDS = [
     body

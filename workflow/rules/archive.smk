@@ -4,6 +4,7 @@ KEPT = {
     *(Path("config/published/claims.csv"), Path("requirements.lock")),
     *(CONFIGURATION, RESULTS / "claims.csv", *EXECUTED, *PICTURES),
     *measured(RUN),
+    *OWN,
     *(path for notebook in NOTEBOOKS.values() for path in notebook.reads),
     *(RESULTS / name / file for name, model in MODELS.items() for file in model.files),
 }

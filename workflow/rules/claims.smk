@@ -6,7 +6,8 @@ rule claims:
         claims="config/published/claims.csv",
         data=measured(RUN),
         # The ledger reads none of these, but refuses a run with files that a running job has not listed yet.
-        others=[
+        others=OWN
+        + [
             path
             for notebook in NOTEBOOKS.values()
             for path in notebook.reads

@@ -118,3 +118,7 @@ def ship_commands():
 
 IMPORTED = imported_models()
 STEPS = list(steps(RUN, {name for names in IMPORTED.values() for name in names}))
+# Copies of the user's own predictors.
+OWN = [
+    path for step in STEPS if step.command == "store_predictor" for path in step.makes
+]

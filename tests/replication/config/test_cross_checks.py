@@ -30,6 +30,7 @@ FIXED = {"pattern": "fixed", "stride": 8}
 STRIDED = {"pattern": "strided", "stride": 8, "summary": 1}
 TRAINING = {"lr": 0.1, "warmup_updates": 1, "max_tokens": 100, "max_update": 3}
 A_NAME = "must be a name of letters, digits, '-', '_' and '.', got"
+SWEPT = ", ".join(DEMO["masked_lm"]["methods"])
 AMONG = "must be among the Clustering clusters of methods (8, 32, 64, 128), got"
 
 
@@ -57,6 +58,14 @@ AMONG = "must be among the Clustering clusters of methods (8, 32, 64, 128), got"
          "masked_lm.unseen.held-out: must have another name: held-out is the validation split of corpus"),
         ("masked_lm/methods/my method", KMEANS, f"masked_lm.methods.my method: {A_NAME} 'my method'"),
         ("masked_lm/methods/.hidden", KMEANS, f"masked_lm.methods..hidden: {A_NAME} '.hidden'"),
+        ("masked_lm/compare", [{"method": "window", "against": ["landmarks"], "of": "perplexity"}],
+         f"masked_lm.compare[0].against: must be among methods ({SWEPT}), got 'landmarks'"),
+        ("masked_lm/compare", [{"method": "landmarks", "against": ["window"]}],
+         f"masked_lm.compare[0].method: must be among methods ({SWEPT}), got 'landmarks'"),
+        ("masked_lm/compare", [{"method": "window", "against": ["window"]}],
+         "masked_lm.compare[0].against: must have other methods than method, got 'window'"),
+        ("masked_lm/compare", [{"method": "window", "against": ["routing"], "of": "bleu"}],
+         "masked_lm.compare[0].of: must be recall or perplexity, got 'bleu'"),
         ("masked_lm/tag_clusters", 9, f"masked_lm.tag_clusters: {AMONG} 9"),
         ("masked_lm/replaced", {"windows": [0], "methods": {"sparsefinder-kmeans": KMEANS | {"clusters": [8, 9]}}},
          f"masked_lm.replaced.methods.sparsefinder-kmeans.clusters: {AMONG} 9"),
