@@ -1,11 +1,13 @@
 """Ledgers of all runs, for side-by-side comparison."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 
 from replication.claims.finding import UNTESTED
+from replication.claims.stability import counted
 from replication.files.errors import FormatError
 from replication.files.verification import inputs
 
@@ -70,9 +72,14 @@ def _stated_rule(claim: pd.Series) -> tuple[str, str, str]:
 
 
 def counts(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the number of claims per run and verdict; claims on generated data are counted in a separate column."""
+    """Return the number of findings per run and verdict, those on generated data in a separate column.
+
+    A verdict that changes with a choice of ours counts as undecided.
+    """
     numbers = {}
     for name, run in runs.items():
-        generated = (run["data"] == "generated") & (run["verdict"] != UNTESTED)
-        numbers[name] = run.loc[~generated, "verdict"].value_counts().to_dict() | {"demonstration": generated.sum()}
+        found = run[run["kind"] == "finding"]
+        generated = (found["data"] == "generated") & (found["verdict"] != UNTESTED)
+        counting = [counted(row.verdict, row.stability) for row in found[~generated].itertuples()]
+        numbers[name] = Counter(counting) | {"demonstration": generated.sum()}
     return pd.DataFrame(numbers).fillna(0).astype(int).T

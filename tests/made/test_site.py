@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from replication.files.paths import ROOT
+from replication.tables.claims import published
 
 SITE = ROOT / "build/site"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -43,6 +44,21 @@ def test_no_link_is_broken_and_nothing_is_loaded_from_elsewhere():
 def test_no_page_shows_a_table_as_text():
     raw = [path.name for path in SITE.rglob("*.html") if re.search(r"<p>\| ", path.read_text(encoding="utf-8"))]
     assert raw == []
+
+
+def test_three_clicks_lead_from_home_to_the_rows_and_the_code_of_every_rule():
+    ledger = "docs/claims/index.html"
+    assert 'href="claims/index.html"' in read("docs/index.html")
+    claims = set(re.findall(r'href="([\w-]+)\.html"', read(ledger)))
+    assert claims == set(published()["id"])
+    for claim in claims:
+        page = read(f"docs/claims/{claim}.html")
+        assert "Code of the rule" in page
+        rows = re.search(rf'href="([^"]+/{claim}\.csv)"', page)
+        # A claim that no run measured has no rows.
+        assert rows or "No run on real data decides" in page
+        if rows:
+            assert (SITE / "docs/claims" / rows[1]).read_text(encoding="utf-8").startswith("id,run,regime,")
 
 
 def read(page: str) -> str:
@@ -93,6 +109,7 @@ def address():
         ("docs/reference/kernels.html", "block_sparse_entmax_attention"),
         ("notebooks/sparsefinder/fig04_tradeoff.html", "<img"),
         ("notebooks/claims.html", "✓ holds"),
+        ("docs/claims/index.html", "claims have a verdict"),
         # What was searched for is found, by what runs in the browser.
         ("search.html?q=entmax", "docs/limits.html"),
         ("search.html?q=install", "docs/start.html"),
