@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from replication.pages import interactive, write_claims
+from replication.report.explorer import explorer
 from replication.tables.claims import published
 
 ROOT = Path(__file__).parents[1]
@@ -78,13 +79,15 @@ def setup(app) -> None:
     # Before Sphinx looks for pages.
     write_claims(ROOT / CLAIMS)
     app.connect("source-read", for_the_site)
-    app.connect("build-finished", write_ledger)
+    app.connect("build-finished", write_whole_pages)
 
 
-def write_ledger(app, exception: Exception | None) -> None:
-    """Write the interactive ledger beside the claims' pages."""
+def write_whole_pages(app, exception: Exception | None) -> None:
+    """Write the pages that work without the others: the interactive ledger and the attention explorer."""
     if exception is None and app.builder.format == "html":
         Path(app.outdir, CLAIMS, "index.html").write_text(interactive(), encoding="utf-8")
+        passage = (ROOT / "reported/demo/passage.json").read_text(encoding="utf-8")
+        Path(app.outdir, "docs/explorer.html").write_text(explorer(passage, "demo", "index.html"), encoding="utf-8")
 
 
 def for_the_site(app, docname: str, content: list[str]) -> None:

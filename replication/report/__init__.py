@@ -20,11 +20,14 @@ from replication.files.machines import joined, machines
 from replication.files.manifest import read_manifest
 from replication.files.provenance import source_hash
 from replication.files.verification import listed_files
+from replication.layout import MaskedLM
 from replication.report.checks import check_notebook
 from replication.report.facts import commit, finished, texts
 
 #: Figure at the top of the page: the papers' central comparison.
 FIRST = "sparsefinder/fig04_tradeoff"
+#: The attention explorer, beside the page.
+EXPLORER = "explorer.html"
 #: Folders of figures in the order of the page: the paper that the repository is about first.
 FOLDERS = ("sparsefinder", "", "retrofit", "extremely_sparse", "explicit_sparse", "factorised")
 #: Where the page files claims whose verdict says nothing of a paper.
@@ -103,6 +106,7 @@ def page(root: Path, profile: str) -> str:
         pictures=[picture for picture in figures if picture.name != FIRST],
         # A claim links to its figure on this page if there is one, and to its notebook's page otherwise.
         drawn={picture.name for picture in figures},
+        explorer=EXPLORER if MaskedLM(results / "masked_lm").passage.exists() else "",
         settings=settings,
         made_on=joined(origins),
     )

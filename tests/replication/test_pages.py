@@ -2,13 +2,12 @@
 
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from browser import act, in_a_browser
 
 from replication.claims import TESTS
 from replication.pages import interactive, write_claims
@@ -17,8 +16,6 @@ from replication.pages.judged import Claim, judged_claims
 from replication.pages.rules import changes_of, functions_of
 from replication.tables.claims import at_a_glance, counts, published
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-in_a_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 #: Interval as ledgers write it behind a comparison's effect.
 INTERVAL = re.compile(r": -?[\d.e+-]+ \(-?[\d.e+-]+ to -?[\d.e+-]+\)")
 
@@ -118,26 +115,14 @@ def shown(ledger, tmp_path) -> Callable[[str], dict]:
     """Return a function from actions in the ledger to the sentence that it then shows, and the visible and open claims."""
     (tmp_path / "index.html").write_text(ledger, encoding="utf-8")
 
-    def act(actions: str) -> dict:
-        frame = tmp_path / "frame.html"
-        frame.write_text(
-            f"""<iframe src="index.html" onload='
-            const page = this.contentDocument, choose = (id, value) => {{
-              const control = page.getElementById(id); control.value = value; control.dispatchEvent(new Event("input")); }};
+    def shown(actions: str) -> dict:
+        return json.loads(act(tmp_path / "index.html", f"""
             const claims = state => [...page.querySelectorAll("details.claim" + state)].map(claim => claim.id);
             {actions}
             setTimeout(() => document.title = JSON.stringify({{ sentence: page.getElementById("shown").textContent,
-              visible: claims(":not([hidden])"), open: claims("[open]") }}), 100);'></iframe>""",
-            encoding="utf-8",
-        )
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr"]
-        options += ["--allow-file-access-from-files", "--virtual-time-budget=5000", "--dump-dom"]
-        command = [BROWSER, *options, frame.as_uri()]
-        page = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-        assert [line for line in page.stderr.splitlines() if "CONSOLE" in line] == []
-        return json.loads(re.search(r"<title>(.*?)</title>", page.stdout)[1])
+              visible: claims(":not([hidden])"), open: claims("[open]") }}), 100);"""))  # fmt: skip
 
-    return act
+    return shown
 
 
 @in_a_browser

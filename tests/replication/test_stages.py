@@ -4,8 +4,10 @@ import gzip
 import json
 import math
 import shutil
+from base64 import b64decode
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -15,10 +17,13 @@ from profiles import GRID, MASKED_LM
 from replication.claims import VERDICTS
 from replication.claims.masked_lm import nats_curves
 from replication.claims.scores import RESAMPLES, Units
-from replication.corpora.tokens import KIND
+from replication.corpora.tokens import KIND, load_tokenizer, read_tokens
 from replication.files.manifest import FormatError
 from replication.files.storage import read_tensors
+from replication.graphs.projections import load as load_projection
 from replication.graphs.shards import open_graphs
+from replication.masked_lm.model import load_entmax_model
+from replication.masked_lm.passage import cut, passage_data
 from replication.settings import labelled
 
 METHODS = {name.replace("kmeans", "sparsefinder-kmeans"): method for name, method in GRID.items()}
@@ -59,6 +64,7 @@ ORDER = (
     *MEASURING,
     ("coreference",),
     ("tags",),
+    ("passage",),
     ("perplexity",),
 )
 
@@ -108,6 +114,37 @@ def test_the_sweep_has_a_row_per_member_window_and_head(results):
     assert table[MEASURES].max().max() <= 1
     labels = {"", "clusters=2", "clusters=3", "random_keys=2", "threshold=0.5", "threshold=2"}
     assert set(labelled(table)["setting"]) == labels
+
+
+def test_a_passage_has_the_graphs_and_projections_that_were_stored(results):
+    """The first stored sequence is as long as a passage may be, so that its graphs are the stored ones."""
+    layers = [f"layer{layer:02}.safetensors" for layer in range(2)]
+    students = [(load_projection(results / "projections/seed1" / name), {}) for name in layers]
+    stored = []
+    for name in layers:
+        with open_graphs(results / "graphs/valid" / name) as graphs:
+            stored.append(graphs.batch(0, 1))
+            (first, *_) = graphs.sequence.tolist()
+    ids = cut(read_tokens(results / "tokens/valid.safetensors")["input_ids"][first])
+    tokenizer = load_tokenizer(results / "tokenizer")
+    passage = passage_data(*load_entmax_model(results / "model"), tokenizer, ids, students)
+    shape = [passage[name] for name in ("layers", "heads", "length")]
+    q, counts = (
+        np.frombuffer(b64decode(passage[name]), kind) for name, kind in (("q", np.float32), ("counts", np.uint8))
+    )
+    keys = np.split(np.frombuffer(b64decode(passage["keys"]), np.uint8), counts.cumsum(dtype=int)[:-1])
+    for layer, (batch, (projection, _)) in enumerate(zip(stored, students, strict=True)):
+        np.testing.assert_allclose(q.reshape(*shape, -1)[layer], projection(batch.q)[0], atol=1e-5)
+        rows = batch.gold[0].flatten(0, 1)
+        for row, found in zip(rows, keys[layer * len(rows) : (layer + 1) * len(rows)], strict=True):
+            assert found.tolist() == row.nonzero()[:, 0].tolist()
+
+
+def test_the_explorers_passage_begins_the_held_out_text(results):
+    passage = json.loads((results / "passage.json").read_text())
+    ids = read_tokens(results / "tokens/valid.safetensors")["input_ids"][0].tolist()
+    assert passage["words"] == load_tokenizer(results / "tokenizer").convert_ids_to_tokens(ids)
+    assert {name.partition("-")[0] for name in passage["centroids"]} == {"kmeans", "routing"}
 
 
 def test_a_second_sweep_is_the_same_tables(at, results):
