@@ -6,12 +6,23 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from replication.pages import interactive, write_claims
+from replication.report.explorer import explorer
+from replication.tables.claims import published
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 project = "Sparsefinder, reproduced"
 author = "The Sparsefinder reproduction authors"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
 root_doc = "docs/index"
 include_patterns = [
     "docs/**.md",
@@ -46,6 +57,8 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "imported-members": True, "show-inheritance": True, "no-value": True}
 autodoc_typehints = "signature"
 napoleon_google_docstring = False
+# Source pages link to one page for each object, and names that a package re-exports are on two.
+viewcode_follow_imported_members = False
 python_maximum_signature_line_length = 100
 
 html_theme = "furo"
@@ -57,8 +70,24 @@ html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 
 
+#: Folder of the claims' pages, which are written from the stored ledgers whenever the site is built.
+CLAIMS = "docs/claims"
+STATED = published()
+
+
 def setup(app) -> None:
+    # Before Sphinx looks for pages.
+    write_claims(ROOT / CLAIMS)
     app.connect("source-read", for_the_site)
+    app.connect("build-finished", write_whole_pages)
+
+
+def write_whole_pages(app, exception: Exception | None) -> None:
+    """Write the pages that work without the others: the interactive ledger and the attention explorer."""
+    if exception is None and app.builder.format == "html":
+        Path(app.outdir, CLAIMS, "index.html").write_text(interactive(), encoding="utf-8")
+        passage = (ROOT / "reported/demo/passage.json").read_text(encoding="utf-8")
+        Path(app.outdir, "docs/explorer.html").write_text(explorer(passage, "demo", "index.html"), encoding="utf-8")
 
 
 def for_the_site(app, docname: str, content: list[str]) -> None:
@@ -68,6 +97,7 @@ def for_the_site(app, docname: str, content: list[str]) -> None:
     if docname.startswith("docs/reference/"):
         content[0] = re.sub(r"```{eval-rst}\n(?=\.\. automodule:: ([\w.]+))", _with_summary, content[0], count=1)
     if not docname.startswith("notebooks/"):
+        content[0] = _with_claims(docname, content[0])
         content[0] = re.sub(r"(!?)\[([^]]*)\]\(([^)#:]+)\)", lambda link: _followed(docname, link), content[0])
         return
     notebook = json.loads(content[0])
@@ -81,8 +111,29 @@ def for_the_site(app, docname: str, content: list[str]) -> None:
                 ]
         for output in cell.get("outputs", []):
             if lines := output.get("data", {}).get("text/markdown"):
-                output["data"]["text/markdown"] = re.sub(r"\.ipynb\)", ".html)", "".join(lines))
+                text = re.sub(r"\.ipynb\)", ".html)", "".join(lines))
+                if docname == "notebooks/claims":
+                    text = re.sub(r"(?m)^\| (\d+) ", _numbered, text)
+                output["data"]["text/markdown"] = text
     content[0] = json.dumps(notebook)
+
+
+def _with_claims(docname: str, text: str) -> str:
+    """Make links to the claims' pages of statements in tables, and of ids in the history of the rules."""
+    if docname.startswith(f"{CLAIMS}/"):
+        return text
+    up = "../" * docname.count("/")
+    for name, statement in zip(STATED["id"], STATED["statement"], strict=True):
+        page = f"{up}{CLAIMS}/{name}.md"
+        text = text.replace(f"| {statement} |", f"| [{statement}]({page}) |").replace(
+            f"`{name}`", f"[`{name}`]({page})"
+        )
+    return text
+
+
+def _numbered(cell: re.Match) -> str:
+    """Make a link to the claim's page of the number that begins a row of the ledger."""
+    return f"| [{cell[1]}](../{CLAIMS}/{STATED['id'].iloc[int(cell[1]) - 1]}.html) "
 
 
 def _with_summary(automodule: re.Match) -> str:

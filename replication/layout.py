@@ -121,6 +121,11 @@ class MaskedLM(GraphTask, Tokens):
     def tags(self) -> Path:
         return self.folder / "tags.csv"
 
+    @property
+    def passage(self) -> Path:
+        """Return the file that the attention explorer is made from."""
+        return self.folder / "passage.json"
+
     def block_student(self, size: int | str, seed: int | str, kind: str, layer: int | str) -> Path:
         """Return the file of a layer's chunk ``projections`` or ``centroids``."""
         return self.folder / "blocks" / f"size{size}" / f"seed{seed}" / kind / layer_file(layer)

@@ -1,11 +1,13 @@
 """Ledgers of all runs, for side-by-side comparison."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 
 from replication.claims.finding import UNTESTED
+from replication.claims.stability import counted
 from replication.config.grids import COMPARED
 from replication.files.errors import FormatError
 from replication.files.verification import inputs
@@ -71,10 +73,14 @@ def _stated_rule(claim: pd.Series) -> tuple[str, str, str]:
 
 
 def counts(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the number of the papers' claims per run and verdict; those on generated data are counted in a separate column."""
+    """Return the number of findings on the papers' claims per run and verdict, those on generated data in a separate column.
+
+    A verdict that changes with a choice of ours counts as undecided.
+    """
     numbers = {}
     for name, run in runs.items():
-        run = run[~run["id"].str.startswith(COMPARED)]
-        generated = (run["data"] == "generated") & (run["verdict"] != UNTESTED)
-        numbers[name] = run.loc[~generated, "verdict"].value_counts().to_dict() | {"demonstration": generated.sum()}
+        found = run[(run["kind"] == "finding") & ~run["id"].str.startswith(COMPARED)]
+        generated = (found["data"] == "generated") & (found["verdict"] != UNTESTED)
+        counting = [counted(row.verdict, row.stability) for row in found[~generated].itertuples()]
+        numbers[name] = Counter(counting) | {"demonstration": generated.sum()}
     return pd.DataFrame(numbers).fillna(0).astype(int).T

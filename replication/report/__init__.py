@@ -11,7 +11,7 @@ import nbformat
 import pandas as pd
 import yaml
 
-from replication.claims.finding import UNTESTED
+from replication.claims.finding import UNTESTED, VERDICTS
 from replication.claims.overview import demonstrates, in_abstracts, overview
 from replication.claims.runs import PAPERS, known, ledgers
 from replication.claims.stability import counted
@@ -20,15 +20,18 @@ from replication.files.machines import joined, machines
 from replication.files.manifest import read_manifest
 from replication.files.provenance import source_hash
 from replication.files.verification import listed_files
+from replication.layout import MaskedLM
 from replication.report.checks import check_notebook
 from replication.report.facts import commit, finished, texts
 
 #: Figure at the top of the page: the papers' central comparison.
 FIRST = "sparsefinder/fig04_tradeoff"
+#: The attention explorer, beside the page.
+EXPLORER = "explorer.html"
 #: Folders of figures in the order of the page: the paper that the repository is about first.
 FOLDERS = ("sparsefinder", "", "retrofit", "extremely_sparse", "explicit_sparse", "factorised")
-VERDICTS = ("holds", "fails", "undecided", "not comparable", UNTESTED)
-DEMONSTRATION = "demonstration"
+#: Where the page files claims whose verdict says nothing of a paper.
+DEMONSTRATION, NO_FINDING = "demonstration", "identity or own claim"
 
 
 @dataclass(frozen=True)
@@ -96,13 +99,14 @@ def page(root: Path, profile: str) -> str:
         texts=texts(yaml.safe_load(settings)),
         date=finished(results),
         commit=commit(root) if is_of_commit else "",
-        counts={filed: counts.get(filed, 0) for filed in (*VERDICTS, DEMONSTRATION)},
+        counts={filed: counts.get(filed, 0) for filed in (*VERDICTS, NO_FINDING, DEMONSTRATION)},
         main=[by_id[name] for name in in_abstracts(claims)["id"]],
         papers={paper: [claim for claim in judged if claim.row.paper == paper] for paper in claims["paper"].unique()},
         first=[picture for picture in figures if picture.name == FIRST],
         pictures=[picture for picture in figures if picture.name != FIRST],
         # A claim links to its figure on this page if there is one, and to its notebook's page otherwise.
         drawn={picture.name for picture in figures},
+        explorer=EXPLORER if MaskedLM(results / "masked_lm").passage.exists() else "",
         settings=settings,
         made_on=joined(origins),
     )
@@ -117,8 +121,10 @@ class Judged:
 
     @property
     def filed(self) -> str:
-        """Return the verdict, or ``demonstration`` for a verdict on generated data."""
-        return DEMONSTRATION if demonstrates(self.row) else self.row.verdict
+        """Return the verdict as it counts, and for generated data, or a claim that is no finding of a paper, what it is."""
+        if demonstrates(self.row):
+            return DEMONSTRATION
+        return counted(self.row.verdict, self.row.stability) if self.row.kind == "finding" else NO_FINDING
 
     @property
     def together(self) -> str:

@@ -26,6 +26,7 @@ MODULES = {
         "sweep",
         "coreference",
         "tags",
+        "passage",
         "factorised",
         "attention_parts",
     ),

@@ -173,6 +173,28 @@ def tags(config: ConfigFile) -> None:
     write_table(files.tags, table.assign(tags=header["tag_source"]))
 
 
+def passage(config: ConfigFile) -> None:
+    """Write the beginning of the held-out text with the graphs of all heads, and what predicted graphs follow from."""
+    from replication.corpora.tokens import load_tokenizer, read_tokens
+    from replication.files.storage import write_json
+    from replication.graphs import centroids, projections
+    from replication.layout import layer_file
+    from replication.masked_lm.model import load_entmax_model
+    from replication.masked_lm.passage import cut, passage_data
+    from replication.places import masked_lm
+    from replication.steps import receive
+
+    run = receive(config, "passage")
+    section, files = masked_lm(run)
+    folders = [kind(run.student_seeds[0]) for kind in (files.projections, files.centroids)]
+    inputs(files.model.parent, files.tokenizer, files.tokens("valid"), *folders)
+    network, control = load_entmax_model(files.model.parent)
+    names = [layer_file(layer) for layer in range(section.layers)]
+    students = [(projections.load(folders[0] / name), centroids.load(folders[1] / name)) for name in names]
+    ids = cut(read_tokens(files.tokens("valid"))["input_ids"][0])
+    write_json(files.passage, passage_data(network, control, load_tokenizer(files.tokenizer.parent), ids, students))
+
+
 def factorised(config: ConfigFile) -> None:
     """Measure keys per query of the factorised patterns, and the layers after which each position reaches all earlier ones."""
     from replication.files.storage import write_table

@@ -102,11 +102,13 @@ def report(
     results: Annotated[Path, typer.Argument(help="folder of a run, with claims.csv, figures and notebooks")],
     output: Output,
 ) -> None:
-    """Write a page about a run, and a page for each of its notebooks, beside the notebook."""
+    """Write a page about a run, the attention explorer, and a page for each of its notebooks, beside the notebook."""
     from replication.files.runs import place_of
     from replication.files.storage import replacing
     from replication.files.verification import inputs, listed_files, verify
-    from replication.report import page
+    from replication.layout import MaskedLM
+    from replication.report import EXPLORER, page
+    from replication.report.explorer import explorer
     from replication.report.rendered import render
 
     root = results.absolute().parents[1]
@@ -114,10 +116,16 @@ def report(
         raise ValueError(f"`results` must be the folder of a run below results/, got {results}")
     notebooks = listed_files(results / "notebooks", "**/*.ipynb")
     pages = [notebook.with_suffix(".html") for notebook in notebooks]
-    verify(results, whole=True, drawn=True, beside=[output.name, *map(place_of, pages)])
-    inputs(results / "claims.csv")
+    passages = listed_files(results, MaskedLM(results / "masked_lm").passage.relative_to(results).as_posix())
+    verify(results, whole=True, drawn=True, beside=[output.name, EXPLORER, *map(place_of, pages)])
+    inputs(results / "claims.csv", *passages)
     for notebook, path in zip(notebooks, pages, strict=True):
         with replacing(path) as temporary:
             temporary.write_text(render(notebook), encoding="utf-8")
+    for passage in passages:
+        with replacing(results / EXPLORER) as temporary:
+            temporary.write_text(
+                explorer(passage.read_text(encoding="utf-8"), results.name, output.name), encoding="utf-8"
+            )
     with replacing(output) as temporary:
         temporary.write_text(page(root, results.name), encoding="utf-8")

@@ -77,6 +77,13 @@ def masked_lm_steps(at: Declaring) -> Iterator[Step]:
         makes=[files.tags],
         sees=at.see(BASE, "layers", "tag_clusters") | {"student_seeds": seeds[0]},
     )
+    yield Step(
+        command="passage",
+        message="Write a passage with its attention graphs",
+        reads=[files.model, *tokenizer, files.tokens("valid"), files.projections(seeds[0]), files.centroids(seeds[0])],
+        makes=[files.passage],
+        sees=at.see(BASE, "layers") | {"student_seeds": seeds[0]},
+    )
 
 
 def token_steps(at: Declaring) -> Iterator[Step]:

@@ -78,7 +78,7 @@ def outcomes(kind: str = "finding") -> pd.DataFrame:
     if judged is None or judged.empty:
         return pd.DataFrame("", index, list(REGIMES))
     common = judged.groupby(["id", "regime"])["counts_as"].agg(_together).unstack()
-    return common.reindex(index=index, columns=list(REGIMES)).fillna("")
+    return common.reindex(index=index, columns=list(REGIMES)).astype(object).fillna("")
 
 
 def _together(verdicts: pd.Series) -> str:

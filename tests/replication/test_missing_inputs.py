@@ -23,6 +23,7 @@ MISSING = {
     "sweep": ((PAIR,), f"{PAIR}/graphs/valid/layer00.safetensors"),
     "coreference": ((), "masked_lm/tokens/valid.safetensors"),
     "tags": ((), "masked_lm/tokens/valid.safetensors"),
+    "passage": ((), "masked_lm/model"),
     "perplexity": ((), "masked_lm/model"),
     "replace": ((), "masked_lm/model"),
     "fit-blocks": ((), "masked_lm/graphs/train/layer00.safetensors"),

@@ -5,8 +5,10 @@ import json
 import math
 import re
 import shutil
+from base64 import b64decode
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -16,7 +18,7 @@ from profiles import GRID, MASKED_LM
 from replication.claims import VERDICTS
 from replication.claims.masked_lm import nats_curves
 from replication.claims.scores import RESAMPLES, Units
-from replication.corpora.tokens import KIND
+from replication.corpora.tokens import KIND, load_tokenizer, read_tokens
 from replication.files.manifest import FormatError
 from replication.files.paths import ROOT
 from replication.files.storage import read_tensors
@@ -25,6 +27,8 @@ from replication.graphs.centroids import fit_members
 from replication.graphs.grids import expand
 from replication.graphs.shards import open_graphs
 from replication.layout import MaskedLM, layer_file
+from replication.masked_lm.model import load_entmax_model
+from replication.masked_lm.passage import cut, passage_data
 from replication.settings import labelled
 
 #: Examples of the guide to predictors of the user.
@@ -67,6 +71,7 @@ ORDER = (
     *MEASURING,
     ("coreference",),
     ("tags",),
+    ("passage",),
     ("perplexity",),
 )
 
@@ -143,6 +148,37 @@ def test_a_predictor_of_the_user_is_fitted_to_gold_edges(at, tmp_path):
                 found = fitted[member.point].predict(projection(batch.q), projection(batch.k), lengths=batch.lengths)
                 of_heads = (found & batch.gold).sum((0, 2, 3)) / batch.gold.sum((0, 2, 3))
                 assert of_heads.tolist() == pytest.approx([share] * graphs.heads, abs=0.05)
+
+
+def test_a_passage_has_the_graphs_and_projections_that_were_stored(results):
+    """The first stored sequence is as long as a passage may be, so that its graphs are the stored ones."""
+    layers = [f"layer{layer:02}.safetensors" for layer in range(2)]
+    students = [(projections.load(results / "projections/seed1" / name), {}) for name in layers]
+    stored = []
+    for name in layers:
+        with open_graphs(results / "graphs/valid" / name) as graphs:
+            stored.append(graphs.batch(0, 1))
+            (first, *_) = graphs.sequence.tolist()
+    ids = cut(read_tokens(results / "tokens/valid.safetensors")["input_ids"][first])
+    tokenizer = load_tokenizer(results / "tokenizer")
+    passage = passage_data(*load_entmax_model(results / "model"), tokenizer, ids, students)
+    shape = [passage[name] for name in ("layers", "heads", "length")]
+    q, counts = (
+        np.frombuffer(b64decode(passage[name]), kind) for name, kind in (("q", np.float32), ("counts", np.uint8))
+    )
+    keys = np.split(np.frombuffer(b64decode(passage["keys"]), np.uint8), counts.cumsum(dtype=int)[:-1])
+    for layer, (batch, (projection, _)) in enumerate(zip(stored, students, strict=True)):
+        np.testing.assert_allclose(q.reshape(*shape, -1)[layer], projection(batch.q)[0], atol=1e-5)
+        rows = batch.gold[0].flatten(0, 1)
+        for row, found in zip(rows, keys[layer * len(rows) : (layer + 1) * len(rows)], strict=True):
+            assert found.tolist() == row.nonzero()[:, 0].tolist()
+
+
+def test_the_explorers_passage_begins_the_held_out_text(results):
+    passage = json.loads((results / "passage.json").read_text())
+    ids = read_tokens(results / "tokens/valid.safetensors")["input_ids"][0].tolist()
+    assert passage["words"] == load_tokenizer(results / "tokenizer").convert_ids_to_tokens(ids)
+    assert {name.partition("-")[0] for name in passage["centroids"]} == {"kmeans", "routing"}
 
 
 def test_a_second_sweep_is_the_same_tables(at, results):

@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 from replication.corpora.inputs import content_of, files_in
-from replication.layout import results_folder
+from replication.layout import MaskedLM, results_folder
 from replication.stages import MODULE_OF
 from replication.steps import steps
 from replication.trained import trained_models

@@ -1,4 +1,6 @@
-"""Report page of the run."""
+"""Report page of the run, and its attention explorer."""
+
+PASSAGES = [MaskedLM(RESULTS / "masked_lm").passage] if RUN.masked_lm else []
 
 
 rule report:
@@ -7,12 +9,17 @@ rule report:
             f"replication/report/{name}"
             for name in ("page.html", "page.css", "page.js", "notebook.css")
         ],
+        explorer=[
+            f"replication/report/explorer.{ending}" for ending in ("html", "css", "js")
+        ],
+        passages=PASSAGES,
         claims=["config/published/claims.csv", RESULTS / "claims.csv"],
         others=[Path("reported", name, "claims.csv") for name in REPORTED],
         notebooks=[RESULTS / "notebooks" / f"{name}.ipynb" for name in NOTEBOOKS],
         pictures=PICTURES,
     output:
         page=RESULTS / "report.html",
+        explorer=[RESULTS / "explorer.html"] if PASSAGES else [],
         notebooks=[RESULTS / "notebooks" / f"{name}.html" for name in NOTEBOOKS],
     log:
         LOGS / "report.log",

@@ -1,16 +1,23 @@
 """Draw the figures that compare stored runs: python workflow/scripts/figures.py"""
 
+import json
+from base64 import b64decode
+
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
+import torch
 from matplotlib.figure import Figure
 
 from replication import plots
 from replication.files.paths import ROOT
+from replication.methods import BLUE, GREY, VERMILLION
 from replication.plots.forest import forest
 from replication.points import over_heads
 from replication.results import read_sweep
 from replication.tables.claims import DECIDED, findings
 from replication.tables.initialisation import RUNS
+from sparselib.predictors import Distance
 
 FOLDER = ROOT / "reported" / "figures"
 #: Range of shares of the pairs around the gold graphs'.
@@ -21,6 +28,7 @@ def main() -> None:
     plots.use_style()
     plots.save(forest(decided()), FOLDER, "verdicts")
     plots.save(initialisations(), FOLDER, "initialisation")
+    plots.save(explored(), FOLDER, "explorer")
 
 
 def decided() -> pd.DataFrame:
@@ -43,6 +51,32 @@ def initialisations() -> Figure:
     for ax in axes[:, 0]:
         ax.set(ylabel="recall of gold edges")
     plots.legend_below(figure, axes[0][-1])
+    return figure
+
+
+def explored() -> Figure:
+    """Return a picture of the attention explorer's first view: a head's pairs that distances find, miss and add."""
+    passage = json.loads((ROOT / "reported/demo/passage.json").read_text(encoding="utf-8"))
+    length, dimension = passage["length"], passage["dimension"]
+    q, k = (np.frombuffer(b64decode(passage[name]), np.float32)[: length * dimension] for name in ("q", "k"))
+    counts = np.frombuffer(b64decode(passage["counts"]), np.uint8)[:length]
+    keys = np.frombuffer(b64decode(passage["keys"]), np.uint8)[: counts.sum(dtype=int)]
+    gold = np.zeros((length, length), bool)
+    gold[np.repeat(np.arange(length), counts), keys] = True
+    vectors = (torch.tensor(x).view(1, 1, length, dimension) for x in (q, k))
+    predicted = Distance(threshold=1.0).predict(*vectors)[0, 0].numpy()
+    figure, axes = plt.subplots(figsize=(plots.COLUMN, plots.COLUMN))
+    # Whole squares, squares with a hole, and dots, as on the page.
+    shapes = {
+        "found": (gold & predicted, {"marker": "s", "s": 1.2, "color": BLUE}),
+        "missed": (gold & ~predicted, {"marker": "s", "s": 1.6, "facecolors": "none", "edgecolors": VERMILLION}),
+        "superfluous": (predicted & ~gold, {"marker": ".", "s": 0.3, "color": GREY}),
+    }
+    for name, (pairs, shape) in shapes.items():
+        rows, columns = np.nonzero(pairs)
+        axes.scatter(columns, rows, linewidths=0.3, label=name, rasterized=True, **shape)
+    axes.set(xlabel="key", ylabel="query", xlim=(-1, length), ylim=(length, -1), aspect="equal")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncol=3, markerscale=3)
     return figure
 
 

@@ -13,7 +13,7 @@ def root(tmp_path):
     for name, verdict in {"results/small": "fails", "reported/papers": "holds", "reported/zeta": "untested"}.items():
         run = pd.DataFrame(
             {"id": ALL_CLAIMS["id"][::-1], "verdict": verdict, "effect": -0.12345, "interval": "", "data": "real"}
-        )
+        ).assign(kind=ALL_CLAIMS["kind"], stability="")
         if verdict == "untested":
             run["effect"] = None
         (tmp_path / name).mkdir(parents=True)
@@ -33,14 +33,17 @@ def test_claims_of_which_a_run_knows_nothing_are_untested(root):
     assert (table["verdict"] == "untested").sum() == len(ALL_CLAIMS) - 3
 
 
-def test_counts_are_of_every_verdict_and_generated_data_count_apart(root):
+def test_counts_are_of_findings_and_generated_data_count_apart(root):
     runs = ledgers(root, "small")
-    runs["small"].loc[:2, "data"] = "generated"
-    runs["zeta"].loc[:2, "data"] = "generated"  # nothing was tested there
+    findings = runs["small"].index[runs["small"]["kind"] == "finding"]
+    assert 10 < len(findings) < len(ALL_CLAIMS)
+    runs["small"].loc[findings[:3], "data"] = "generated"
+    runs["small"].loc[findings[3], ["verdict", "stability"]] = ["holds", "changes with the Pareto set: fails"]
+    runs["zeta"].loc[findings[:3], "data"] = "generated"  # nothing was tested there
     table = counts(runs)
-    none = dict.fromkeys(["fails", "holds", "untested", "demonstration"], 0)
-    assert table.loc["small"].to_dict() == none | {"fails": len(ALL_CLAIMS) - 3, "demonstration": 3}
-    assert table.loc["zeta"].to_dict() == none | {"untested": len(ALL_CLAIMS)}
+    none = dict.fromkeys(["fails", "holds", "undecided", "untested", "demonstration"], 0)
+    assert table.loc["small"].to_dict() == none | {"fails": len(findings) - 4, "undecided": 1, "demonstration": 3}
+    assert table.loc["zeta"].to_dict() == none | {"untested": len(findings)}
 
 
 def test_results_stand_in_for_the_stored_run_of_their_profile(tmp_path):
