@@ -74,7 +74,7 @@ def _members(section, files, measure: Callable):
     The model's own gold graph, measured first, says how large a budget in its multiples is.
     """
     from replication.budgets import budgets_of
-    from replication.graphs.chosen import chosen
+    from replication.chosen import chosen
     from replication.graphs.grids import expand
     from replication.graphs.replaced import ModelStudents
     from replication.points import over_heads, over_seeds

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from replication.budgets import Budget, is_measured
-from replication.graphs.chosen import chosen
+from replication.chosen import chosen
 
 
 def points(**methods):
