@@ -62,6 +62,7 @@ TABLES = {
     "claims-forms": decided.forms,
     "claims-masked-lm": decided.masked_lm,
     "claims-translation": decided.translation,
+    "cpu-busy": cpu.busy,
     "cpu-encoder": cpu.encoder,
     "cpu-encoder-training": cpu.training,
     "cpu-milliseconds": cpu.milliseconds,
