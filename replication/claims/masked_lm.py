@@ -61,17 +61,11 @@ def _length(folder: Path) -> int:
 
 
 def nats_curves(folder: Path) -> Curves:
-    """Return the curves of negated nats of the papers' variants.
-
-    Points at which the model is worse than a bigram are left out, because their masks destroy the model.
-    """
+    """Return the curves of negated nats of the papers' variants."""
     table = read_replaced(folder)
     gold = 1 - table.loc[table["method"] == "gold graph", "sparsity"].mean()
     budgets = budgets_in(folder, gold)
     table = papers_own(table.query("method not in ['full', 'gold graph']"))
-    if (folder / "perplexity.csv").exists():
-        baselines = read_table(folder / "perplexity.csv").set_index(["corpus", "model"])["nats"]
-        table = table[table["nats"] <= baselines["held-out", "interpolated bigram"]]
     paths = listed_files(folder / "replaced", "losses_seed*.parquet")
     if not paths:
         return curves(table, -table["nats"].to_numpy()[None], gold, budgets, tokens=_length(folder))

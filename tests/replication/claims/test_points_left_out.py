@@ -1,10 +1,9 @@
-"""Points of a model that no longer predicts, or no longer translates, are on no front."""
+"""Points of a model that no longer translates are on no front."""
 
 import pandas as pd
 from worlds import write_world
 
 from replication.claims.bleu import bleu_curves
-from replication.claims.masked_lm import nats_curves
 
 
 def sparsities(compared):
@@ -16,17 +15,6 @@ def sparsities(compared):
 def points(score, values, **more):
     rows = [{"sparsity": s, score: value, "window": number} for number, (s, value) in enumerate(values.items())]
     return pd.DataFrame(rows).assign(seed=0, method="window", setting="", **more)
-
-
-def test_a_point_worse_than_the_bigram_is_left_out(tmp_path):
-    table = points("nats", {0.2: 3.0, 0.6: 4.0, 0.9: 5.1})
-    table = pd.concat([points("nats", {0.8: 2.0}).assign(method="gold graph"), table])
-    known = pd.DataFrame([{"corpus": "held-out", "model": "interpolated bigram", "nats": 5.0}])
-    write_world(tmp_path, {"replaced/seeds.csv": table})
-    assert round(nats_curves(tmp_path).gold, 9) == 0.2
-    assert sparsities(nats_curves(tmp_path)) == [0.2, 0.6, 0.9]
-    write_world(tmp_path, {"perplexity.csv": known})
-    assert sparsities(nats_curves(tmp_path)) == [0.2, 0.6]
 
 
 def test_a_point_below_half_of_the_full_models_bleu_is_left_out(tmp_path):
