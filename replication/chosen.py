@@ -24,7 +24,8 @@ def chosen(points: pd.DataFrame, budgets: Iterable[Budget]) -> set[tuple[str, st
     -------
     set of tuple
         ``(method, setting, window)``: of the points on each side of a budget within :data:`~replication.budgets.NEAR`, the one
-        with the highest recall. Points within :data:`CHANGE` of the budget, or of the farthest share, only if there are no others.
+        with the highest recall. Points within :data:`CHANGE` of the budget or of the farthest share only if there are no
+        others.
 
     Examples
     --------
