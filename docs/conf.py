@@ -92,7 +92,8 @@ def write_whole_pages(app, exception: Exception | None) -> None:
 
 def for_the_site(app, docname: str, content: list[str]) -> None:
     """Convert what Jupyter and GitHub display but Sphinx does not: images attached to cells, links from outputs to other
-    notebooks, and links to folders. Add a summary to reference pages and a download to notebooks.
+    notebooks, and links to folders. Add a summary to reference pages, and to notebooks a download and their title as the text
+    alternative of pictures. Fold the code of notebooks.
     """
     if docname.startswith("docs/reference/"):
         content[0] = re.sub(r"```{eval-rst}\n(?=\.\. automodule:: ([\w.]+))", _with_summary, content[0], count=1)
@@ -102,8 +103,14 @@ def for_the_site(app, docname: str, content: list[str]) -> None:
         return
     notebook = json.loads(content[0])
     file = docname.rpartition("/")[2] + ".ipynb"
+    title = notebook["cells"][0]["source"][0].removeprefix("# ").strip()
     notebook["cells"][0]["source"] += ["\n\n", f"{{nb-download}}`Download this notebook <{file}>`"]
     for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["metadata"]["mystnb"] = {"image": {"alt": title}}
+            # The tutorial's code is its content; elsewhere the figure comes first.
+            if file != "tutorial.ipynb":
+                cell["metadata"].setdefault("tags", []).append("hide-input")
         for name, pictures in cell.pop("attachments", {}).items():
             for kind, data in pictures.items():
                 cell["source"] = [
