@@ -79,7 +79,15 @@ def setup(app) -> None:
     # Before Sphinx looks for pages.
     write_claims(ROOT / CLAIMS)
     app.connect("source-read", for_the_site)
+    # After Furo's, which renders the navigation.
+    app.connect("html-page-context", name_levels, priority=900)
     app.connect("build-finished", write_whole_pages)
+
+
+def name_levels(app, page: str, template: str, context: dict, doctree: object) -> None:
+    """Give the headings of the navigation a level, without which readers of screens do not announce them."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
 
 
 def write_whole_pages(app, exception: Exception | None) -> None:
