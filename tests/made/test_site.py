@@ -74,6 +74,7 @@ def test_every_reference_page_begins_with_a_summary_of_its_names():
         if path.stem != "index":
             text = path.read_text(encoding="utf-8")
             assert text.index("<table class=") < text.index('<dl class="py'), path.stem
+            assert not re.search(r"\((?:Eqs?|App|Figs?)\.</p>", text), path.stem
 
 
 def test_every_notebook_can_be_downloaded_and_its_picture_in_the_index_has_a_text():
