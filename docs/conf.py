@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from sphinx.ext import autosummary
+
 from replication.pages import interactive, write_claims
 from replication.report.explorer import explorer
 from replication.tables.claims import published
@@ -53,6 +55,8 @@ suppress_warnings = [
     "ref.python",
 ]
 
+# Summaries in tables end with a sentence, not with the point of one of these.
+autosummary.WELL_KNOWN_ABBREVIATIONS += ("Eq.", "Eqs.", "App.", "Fig.", "Figs.", "Prop.")
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "imported-members": True, "show-inheritance": True, "no-value": True}
 autodoc_typehints = "signature"
@@ -72,6 +76,17 @@ html_copy_source = False
 
 #: Folder of the claims' pages, which are written from the stored ledgers whenever the site is built.
 CLAIMS = "docs/claims"
+#: Pages that others are below in the sidebar, which would be long with all of them.
+BELOW = {
+    "reported/README": ["/reported/*/README"],
+    "notebooks/index": [
+        "/notebooks/00_patterns",
+        *(
+            f"/notebooks/{name}/*"
+            for name in ("sparsefinder", "retrofit", "explicit_sparse", "extremely_sparse", "factorised")
+        ),
+    ],
+}
 STATED = published()
 
 
@@ -79,7 +94,15 @@ def setup(app) -> None:
     # Before Sphinx looks for pages.
     write_claims(ROOT / CLAIMS)
     app.connect("source-read", for_the_site)
+    # After Furo's, which renders the navigation.
+    app.connect("html-page-context", name_levels, priority=900)
     app.connect("build-finished", write_whole_pages)
+
+
+def name_levels(app, page: str, template: str, context: dict, doctree: object) -> None:
+    """Give the headings of the navigation a level, without which readers of screens do not announce them."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
 
 
 def write_whole_pages(app, exception: Exception | None) -> None:
@@ -92,18 +115,26 @@ def write_whole_pages(app, exception: Exception | None) -> None:
 
 def for_the_site(app, docname: str, content: list[str]) -> None:
     """Convert what Jupyter and GitHub display but Sphinx does not: images attached to cells, links from outputs to other
-    notebooks, and links to folders. Add a summary to reference pages and a download to notebooks.
+    notebooks, and links to folders. Add a summary to reference pages, and to notebooks a download and their title as the text
+    alternative of pictures. Fold the code of notebooks.
     """
     if docname.startswith("docs/reference/"):
         content[0] = re.sub(r"```{eval-rst}\n(?=\.\. automodule:: ([\w.]+))", _with_summary, content[0], count=1)
+    below = "\n".join(["```{toctree}", ":hidden:", ":glob:", "", *BELOW.get(docname, []), "```"])
     if not docname.startswith("notebooks/"):
-        content[0] = _with_claims(docname, content[0])
+        content[0] = _with_claims(docname, content[0]) + (f"\n\n{below}\n" if docname in BELOW else "")
         content[0] = re.sub(r"(!?)\[([^]]*)\]\(([^)#:]+)\)", lambda link: _followed(docname, link), content[0])
         return
     notebook = json.loads(content[0])
     file = docname.rpartition("/")[2] + ".ipynb"
+    title = notebook["cells"][0]["source"][0].removeprefix("# ").strip()
     notebook["cells"][0]["source"] += ["\n\n", f"{{nb-download}}`Download this notebook <{file}>`"]
     for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["metadata"]["mystnb"] = {"image": {"alt": title}}
+            # The tutorial's code is its content; elsewhere the figure comes first.
+            if file != "tutorial.ipynb":
+                cell["metadata"].setdefault("tags", []).append("hide-input")
         for name, pictures in cell.pop("attachments", {}).items():
             for kind, data in pictures.items():
                 cell["source"] = [
@@ -115,6 +146,8 @@ def for_the_site(app, docname: str, content: list[str]) -> None:
                 if docname == "notebooks/claims":
                     text = re.sub(r"(?m)^\| (\d+) ", _numbered, text)
                 output["data"]["text/markdown"] = text
+    if docname in BELOW:
+        notebook["cells"].append({"cell_type": "markdown", "id": "below", "metadata": {}, "source": [below]})
     content[0] = json.dumps(notebook)
 
 

@@ -112,8 +112,9 @@ def _outcomes(claim: Claim) -> str:
 
 def _verdicts(claim: Claim) -> str:
     """Return a table of the runs with an effect, and a picture of the effects."""
-    tested = [row for row in claim.rows if row["verdict"] != UNTESTED]
-    parts = []
+    drawn = {row["run"] for row in claim.decided}
+    others = [row for row in claim.rows if row["verdict"] != UNTESTED and row["run"] not in drawn]
+    tested, parts = [*claim.decided, *others], []
     if claim.decided:
         parts += [f'<p class="strips">{strip(claim.decided)}</p>', PICTURE]
     if tested:

@@ -9,13 +9,13 @@ from replication.tables.claims import over
 
 #: Shape of each verdict, in a square from -4 to 4; colours are the page's.
 SHAPES = {
-    "holds": "M0-4 4 3H-4Z",
-    "fails": "M0 4 4-3H-4Z",
+    "holds": "M0-4 3.5 3H-3.5Z",
+    "fails": "M0 4 3.5-3H-3.5Z",
     "depends on the budget": "M0-4 4 0 0 4-4 0Z",
-    "undecided": "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0Z",
+    "undecided": "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0Z",
 }
 #: Half of a picture's width, and the height of a run's line.
-HALF, LINE = 80, 11
+HALF, LINE = 80, 9
 
 
 def strip(rows: list[pd.Series]) -> str:

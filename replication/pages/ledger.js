@@ -1,4 +1,4 @@
-const claims = [...document.querySelectorAll("details.claim")].map(element => ({
+const claims = [...document.querySelectorAll(".claim")].map(element => ({
   element,
   kind: element.dataset.kind,
   paper: element.dataset.paper,
@@ -25,24 +25,31 @@ function show() {
   for (const part of document.querySelectorAll("[data-regime]")) {
     part.classList.toggle("other", Boolean(regime.value) && part.dataset.regime !== regime.value);
   }
-  for (const section of document.querySelectorAll("section")) section.hidden = !section.querySelector("details:not([hidden])");
+  for (const section of document.querySelectorAll("section")) section.hidden = !section.querySelector(".claim:not([hidden])");
   const all = shown.flatMap(outcomesOf), count = word => all.filter(other => other === word).length;
   const decided = shown.filter(claim => outcomesOf(claim).length).length;
   document.getElementById("shown").textContent = `${decided} of ${shown.length} claims have a verdict, ${all.length} by regime: `
     + `${count("holds")} hold, ${count("fails")} fail, ${all.length - count("holds") - count("fails")} are undecided or mixed.`;
 }
 
+/** Show or hide the runs of a claim, given its button. */
+function open(button, opened) {
+  button.setAttribute("aria-expanded", opened);
+  document.getElementById(button.getAttribute("aria-controls")).hidden = !opened;
+}
+
 /** Open the claim that the address names, whatever the filter hides. */
 function follow() {
   const element = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (!element?.matches("details.claim")) return;
+  if (!element?.matches(".claim")) return;
   for (const control of Object.values(controls)) control.value = "";
   show();
-  element.open = true;
+  open(element.querySelector("button"), true);
   element.scrollIntoView();
 }
 
 for (const control of Object.values(controls)) control.addEventListener("input", show);
+for (const button of document.querySelectorAll(".claim button")) button.addEventListener("click", () => open(button, button.getAttribute("aria-expanded") !== "true"));
 window.addEventListener("hashchange", follow);
 show();
 follow();

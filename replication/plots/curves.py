@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replication.methods import BLOCK_METHODS, BLUE, GREEN, VERMILLION, styled
-from replication.plots.budgets import draw_curve, mark_gold, share_axis
+from replication.plots.budgets import TICKS, draw_curve, mark_gold, share_axis
 from replication.plots.style import COLUMN, TEXT, legend_below
 from replication.results import CHARACTER_MODELS, SPAN_MODELS
 
@@ -88,14 +88,19 @@ def against_blocks(
     floor : float, optional
         Lower end of the panel. Points below it are drawn there as triangles with their value.
     """
+    points = points[points["method"].isin(BLOCK_METHODS)]
     keys = ["method", "count"]
     seeds = points.groupby([*keys, "seed"])[measure].mean()
     curves = seeds.groupby(keys).agg(["mean", "std"]).fillna(0.0)
     abscissae = points.assign(place=points[x]).groupby(keys)["place"].mean()
+    change, factors = side_by_side(points["count"])
+    if x == "count":
+        abscissae *= abscissae.index.get_level_values("method").map(factors)
     for name, method in BLOCK_METHODS.items():
         if name in curves.index:
             curve = curves.loc[name]
-            axes.errorbar(abscissae[name], curve["mean"], curve["std"], capsize=2, label=method.label, **method.style)
+            style = {"label": method.label} | method.style | change
+            axes.errorbar(abscissae[name], curve["mean"], curve["std"], capsize=2, **style)
             for place, value in curve["mean"][curve["mean"] < (-math.inf if floor is None else floor)].items():
                 axes.plot(abscissae[name][place], floor, "v", color=method.color, markersize=4, clip_on=False, zorder=4)
                 axes.annotate(
@@ -112,6 +117,16 @@ def against_blocks(
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:.0f}")
         axes.set_xlabel("all blocks visited")
+
+
+def side_by_side(counts: Iterable[int]) -> tuple[dict[str, str], dict[str, float]]:
+    """Return a change of style and, by method, a factor on K: without lines, and beside one another, if there are two K only.
+
+    A line between two values would invent those between them, and points of equal K would hide one another.
+    """
+    is_joined = len(set(counts)) > 2
+    factors = {name: 1.0 if is_joined else 1.12 ** (place - 1.5) for place, name in enumerate(BLOCK_METHODS)}
+    return ({} if is_joined else {"linestyle": ""}), factors
 
 
 def block_axis(axes: Axes, counts: Iterable[int]) -> None:
@@ -168,6 +183,7 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
     is_narrow = heads > 6
     sizes = {"markersize": 1.5, "linewidth": 0.7} if is_narrow else {"markersize": 3.0, "linewidth": 1.0}
     methods = styled(sweep["method"])
+    smallest, largest = max(1 - sweep["sparsity"].max(), 1e-3), 1 - sweep["sparsity"].min()
     for (layer, head), rows in sweep.groupby(["layer", "head"]):
         axes = grid[layer, head]
         for name, method in methods.items():
@@ -175,10 +191,13 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
             drawn = sizes | ({"linewidth": 3 * sizes["linewidth"], "zorder": 1} if name == "longformer" else {})
             if len(curve := rows[rows["method"] == name]):
                 draw_curve(axes, curve, "recall", method, places=SMALL, markevery=0.3, **drawn)
-        of_head = gold[(gold["layer"] == layer) & (gold["head"] == head)]
-        mark_gold(axes, 1 - of_head["gold_sparsity"].item(), "gold graph's share of the head")
-    smallest = min(1 - sweep["sparsity"].max(), 1 - gold["gold_sparsity"].max())
-    share_axis(axes, max(smallest, 1e-3), labelled=(0.01, 1.0) if is_narrow else (0.001, 0.01, 0.1, 1.0))
+        share = 1 - gold[(gold["layer"] == layer) & (gold["head"] == head)]["gold_sparsity"].item()
+        mark_gold(axes, share, "gold graph's share of the head, or \u25c2 its per cent")
+        if share < smallest:
+            # An axis that reached so far would leave little room for the curves.
+            axes.text(0.04, 0.04, f"\u25c2{100 * share:.2g}", transform=axes.transAxes, fontsize=5.5)
+    ticks = [tick for tick in TICKS if smallest <= tick <= largest]
+    share_axis(axes, smallest, largest, labelled=(*ticks[:1], *ticks[-1:]) if is_narrow else TICKS)
     axes.set_xlabel("")
     for head, axes in enumerate(grid[0]):
         axes.set_title(str(head + 1) if is_narrow and head > 0 else f"head {head + 1}")

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from replication.methods import BLOCK_METHODS
-from replication.plots.curves import against_blocks, block_axis, score_floor
+from replication.plots.curves import against_blocks, block_axis, score_floor, side_by_side
 from replication.plots.style import BROWN, TEXT, VERMILLION, YELLOW, legend_below, powers_of_ten
 from replication.timing.repeats import block_seconds, is_disturbed, measurable, summary
 
@@ -85,16 +85,20 @@ def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
         Rows of :func:`replication.results.read_block_times`. Each repeat is averaged over block sizes.
     """
     seconds = 1000 * block_seconds(timed).groupby("repeat").mean()
+    counts = timed[timed["method"].isin(BLOCK_METHODS)]["count"]
+    change, factors = side_by_side(counts)
     for name, method in BLOCK_METHODS.items():
         if name in seconds:
             medians = summary(seconds[name])
             bars = [medians["seconds"] - medians["lower"], medians["upper"] - medians["seconds"]]
-            axes.errorbar(medians.index, medians["seconds"], bars, capsize=2, label=method.label, **method.style)
+            medians.index *= factors[name]
+            style = {"label": method.label} | method.style | change
+            axes.errorbar(medians.index, medians["seconds"], bars, capsize=2, **style)
             hollow = medians[medians["disturbed"]]
             axes.plot(hollow.index, hollow["seconds"], **method.style | {"linestyle": "", "markerfacecolor": "white"})
     full = seconds[[name for name in ("full", "full-kernel") if name in seconds]].median().min()
     axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
-    block_axis(axes, timed[timed["method"].isin(BLOCK_METHODS)]["count"])
+    block_axis(axes, counts)
     # Only the lower limit is fixed, so that panels sharing the axis can still extend it.
     axes.set_ylim(bottom=0, auto=None)
 
@@ -102,34 +106,25 @@ def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
 def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Figure:
     """Draw time and score by K, a column per block size (Fig. 13).
 
-    If some points use softmax, another row shows the score of entmax alone.
-
     Parameters
     ----------
     points : DataFrame
-        ``block_size``, ``method``, ``count``, ``seed``, ``alpha`` and ``score``.
+        ``block_size``, ``method``, ``count``, ``seed``, ``alpha`` and ``score``. Where scores under softmax would flatten the
+        others, they are at the lower edge.
     timed : DataFrame
         Rows of :func:`replication.results.read_block_times`.
     full : float
         The full model's score.
     """
-    scores = {"negative perplexity": points}
-    if points["alpha"].nunique() > 1:
-        scores["negative perplexity, entmax"] = points[points["alpha"] != 1]
     floor = score_floor(points, "score", full)
-    sizes, rows = sorted(points["block_size"].unique()), 1 + len(scores)
-    figure, grid = plt.subplots(
-        rows, len(sizes), figsize=(TEXT, 1.75 * rows + 0.5), sharex="col", sharey="row", squeeze=False
-    )
+    sizes = sorted(points["block_size"].unique())
+    figure, grid = plt.subplots(2, len(sizes), figsize=(TEXT, 4.0), sharex="col", sharey="row", squeeze=False)
     for column, size in zip(grid.T, sizes, strict=True):
         times_against_blocks(column[0], timed[timed["block_size"] == size])
-        for axes, table in zip(column[1:], scores.values(), strict=True):
-            lowest = floor if table is points else None
-            against_blocks(axes, table[table["block_size"] == size], "score", full, floor=lowest)
+        against_blocks(column[1], points[points["block_size"] == size], "score", full, floor=floor)
         column[0].set_title(f"blocks of {size}")
-    for axes in grid[:-1].flat:
-        axes.set_xlabel("")
-    for axes, label in zip(grid[:, 0], ("milliseconds per sequence", *scores), strict=True):
-        axes.set_ylabel(label)
+        column[0].set_xlabel("")
+    grid[0, 0].set_ylabel("milliseconds per sequence")
+    grid[1, 0].set_ylabel("negative perplexity")
     legend_below(figure, grid[0, 0], columns=5)
     return figure

@@ -74,11 +74,15 @@ def test_every_reference_page_begins_with_a_summary_of_its_names():
         if path.stem != "index":
             text = path.read_text(encoding="utf-8")
             assert text.index("<table class=") < text.index('<dl class="py'), path.stem
+            assert not re.search(r"\((?:Eqs?|App|Figs?)\.</p>", text), path.stem
 
 
 def test_every_notebook_can_be_downloaded_and_its_picture_in_the_index_has_a_text():
     for path in (SITE / "notebooks").rglob("*.html"):
         assert re.search(rf'href="[^"]*{path.stem}\.ipynb"', path.read_text(encoding="utf-8")), path.stem
+    figures = [path for path in (SITE / "notebooks").glob("*/*.html") if "fig" in path.stem]
+    named = {path.stem: re.findall(r'<img alt="([^"]*)"', path.read_text(encoding="utf-8")) for path in figures}
+    assert [name for name, texts in named.items() if not texts or not all(" " in text for text in texts)] == []
     pictures = re.findall(r'<img alt="([^"]*)"', read("notebooks/index.html"))
     assert len(pictures) > 20
     assert [text for text in pictures if len(text) < 10 or "base64" in text] == []

@@ -96,7 +96,7 @@ def test_changes_of_a_rule_are_those_that_name_the_claim_or_its_group():
 
 
 def test_the_ledger_has_every_claim_with_the_runs_that_measured_it(ledger, claims):
-    assert re.findall(r'<details class="claim" id="([\w-]+)"', ledger) == published()["id"].tolist()
+    assert re.findall(r'<div class="claim" id="([\w-]+)"', ledger) == published()["id"].tolist()
     assert ledger.count("<tr data-regime=") == sum(len(claim.rows) for claim in claims)
     assert not re.search(r'(?:src|<link[^>]*href)="', ledger)
 
@@ -117,10 +117,10 @@ def shown(ledger, tmp_path) -> Callable[[str], dict]:
 
     def shown(actions: str) -> dict:
         return json.loads(act(tmp_path / "index.html", f"""
-            const claims = state => [...page.querySelectorAll("details.claim" + state)].map(claim => claim.id);
+            const claims = state => [...page.querySelectorAll(".claim" + state)].map(claim => claim.id);
             {actions}
             setTimeout(() => document.title = JSON.stringify({{ sentence: page.getElementById("shown").textContent,
-              visible: claims(":not([hidden])"), open: claims("[open]") }}), 100);"""))  # fmt: skip
+              visible: claims(":not([hidden])"), open: claims(":has([aria-expanded=true])") }}), 100);"""))  # fmt: skip
 
     return shown
 

@@ -84,17 +84,45 @@ def test_curves_are_hulls_over_a_logarithmic_share_with_a_band_over_seeds():
 
 
 def test_times_are_medians_with_quartiles_and_hollow_where_something_disturbed_them():
-    rows = [("full", 16, "5 5 5"), ("full-kernel", 16, "4 4 4"), ("bigbird", 2, "1 1 1.1"), ("bigbird", 4, "1 2 9")]
+    rows = [("full", 16, "5 5 5"), ("full-kernel", 16, "4 4 4")]
+    rows += [("bigbird", 2, "1 1 1.1"), ("bigbird", 4, "1 2 9"), ("bigbird", 8, "3 3 3")]
     timed = pd.DataFrame(rows, columns=["method", "count", "model_repeats"]).assign(block_size=8, clusters=0)
     _, axes = plt.subplots()
     plots.times_against_blocks(axes, timed)
     median, hollow, full = (line for line in axes.lines if line.get_linestyle() != "None" or len(line.get_xdata()) == 1)
-    assert median.get_xydata().tolist() == [[2, 1000], [4, 2000]]
+    assert median.get_xydata().tolist() == [[2, 1000], [4, 2000], [8, 3000]]
     assert hollow.get_xydata().tolist() == [[4, 2000]]
     assert hollow.get_markerfacecolor() == "white"
     assert full.get_ydata()[0] == 4000
     (bars,) = [found for found in axes.collections if isinstance(found, LineCollection)]
     assert bars.get_segments()[1].tolist() == [[4, 1500], [4, 5500]]
+
+
+def test_two_values_of_k_are_not_joined_and_methods_lie_beside_one_another():
+    rows = [(method, count, 4 * [-float(count)]) for method in ("sparsefinder-v1", "bigbird") for count in (2, 22, 8)]
+    points = pd.DataFrame(rows, columns=["method", "count", "score"]).explode("score").assign(seed=0)
+    for counts, joined in (((2, 22), False), ((2, 8, 22), True)):
+        _, axes = plt.subplots()
+        shown = points[points["count"].isin(counts)].astype({"score": float})
+        plots.against_blocks(axes, shown, "score", 0.0)
+        curves = [
+            line for line in axes.lines if len(line.get_xdata()) == len(counts) and line.get_marker() not in ("_", "|")
+        ]
+        first, second = (curve for curve in curves if curve.get_color() != "black")
+        assert (first.get_linestyle() != "None") == joined
+        assert (first.get_xdata() == second.get_xdata()).all() == joined
+
+
+def test_heads_have_the_room_of_their_curves_and_name_a_gold_share_left_of_them():
+    rows = pd.DataFrame({"sparsity": [0.9, 0.6, 0.5], "recall": [0.5, 0.8, 0.9]}).assign(
+        method="window", layer=0, seed=0
+    )
+    sweep = pd.concat([rows.assign(head=head) for head in (0, 1)])
+    figure = plots.head_grid(sweep, pd.DataFrame({"layer": 0, "head": [0, 1], "gold_sparsity": [0.993, 0.8]}))
+    left, right = figure.axes
+    assert left.get_xlim() == pytest.approx((0.09, 0.55))
+    assert [text.get_text() for text in left.texts] == ["\u25c20.7"]
+    assert list(right.texts) == []
 
 
 @pytest.mark.parametrize("slower", [4, 8])

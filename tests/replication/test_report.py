@@ -274,6 +274,19 @@ def test_the_stage_writes_the_page_and_a_page_for_each_notebook(root):
     assert (root / "results/mine" / NOTEBOOK).with_suffix(".html").exists()
 
 
+def test_a_run_with_a_passage_has_an_explorer_to_which_its_page_leads(root):
+    assert write_report(root).exit_code == 0
+    assert "explorer.html" not in (root / "results/mine/report.html").read_text()
+    assert not (root / "results/mine/explorer.html").exists()
+    (root / "results/mine/masked_lm").mkdir()
+    (root / "results/mine/masked_lm/passage.json").write_text('{"words": ["<b>"]}')
+    list_files(root / "results/mine")
+    assert write_report(root).exit_code == 0
+    assert write_report(root).exit_code == 0  # over the explorer of the first
+    assert 'href="explorer.html"' in (root / "results/mine/report.html").read_text()
+    assert '{"words": ["\\u003cb\\u003e"]}' in (root / "results/mine/explorer.html").read_text()
+
+
 @pytest.mark.parametrize("place", [FIGURE, NOTEBOOK, "claims.csv", "config.yaml"])
 def test_what_was_edited_since_it_was_made_does_not_reach_the_page(root, place):
     """Another run's Figure 4, and a notebook with every "fails" made "holds", did."""
