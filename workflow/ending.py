@@ -34,7 +34,10 @@ def ending(results: Path, since: float) -> str:
         "notebooks": f"{results}/notebooks/ (make lab)",
         "claims": ledger,
     }
-    compared = [f"{row['statement']}: {row['verdict']}, {row['effect']} ({row['interval']})" for row in own]
+    compared = [
+        f"{row['statement']}: {row['verdict']}" + (f", {row['effect']} ({row['interval']})" if row["effect"] else "")
+        for row in own
+    ]
     return "\n".join(
         [
             f"\n{counts.total()} claims: {verdicts}",

@@ -360,7 +360,7 @@ def test_a_new_predictor_plans_its_steps_and_what_shows_judges_and_archives_it(f
     assert planned["figure"] == {swept, "replace", "figure", "fig04", "total"}
     stored = "store_predictor__my_idea_py_MyIdea"
     of_figure = planned["figure"] - {"fig04"}
-    assert planned["archive"] == of_figure | {stored, "claims", "table", "archive"}
+    assert planned["archive"] == of_figure | {stored, "claims", "table", "report", "archive"}
 
 
 def test_fewer_student_seeds_measure_again_what_one_table_has_of_all_seeds(finished):

@@ -14,6 +14,8 @@ KEPT = {
 rule archive:
     input:
         files=sorted(KEPT - {CONFIGURATION}),
+        # Not in the archive: notebooks refuse a run whose report is older than its ledger.
+        report=RESULTS / "report.html",
     output:
         f"{RESULTS}.zip",
     log:
