@@ -6,8 +6,8 @@ import pandas as pd
 
 from replication.budgets import NEAR, Budget
 
-#: Factor by which masks in lower layers may change the shares in higher ones: chosen points stay on their side of a budget.
-CHANGE = 1.05
+#: Factor by which masks in lower layers may raise the shares in higher ones: chosen points stay on their side of a budget.
+RISE = 1.1
 
 
 def chosen(points: pd.DataFrame, budgets: Iterable[Budget]) -> set[tuple[str, str, int]]:
@@ -24,8 +24,8 @@ def chosen(points: pd.DataFrame, budgets: Iterable[Budget]) -> set[tuple[str, st
     -------
     set of tuple
         ``(method, setting, window)``: of the points on each side of a budget within :data:`~replication.budgets.NEAR`, the one
-        with the highest recall. Points within :data:`CHANGE` of the budget or of the farthest share only if there are no
-        others.
+        with the highest recall. Points that a :data:`RISE` of their share may take to the other side, or too far from the budget,
+        count only if there are no others.
 
     Examples
     --------
@@ -37,17 +37,17 @@ def chosen(points: pd.DataFrame, budgets: Iterable[Budget]) -> set[tuple[str, st
     found = set()
     for _, rows in points.assign(share=1 - points["sparsity"]).groupby("method"):
         for budget in budgets:
-            below = _best(rows.assign(apart=budget.share / rows["share"]))
-            above = _best(rows.assign(apart=rows["share"] / budget.share))
+            below = _best(rows.assign(apart=budget.share / rows["share"]), (RISE, NEAR))
+            above = _best(rows.assign(apart=rows["share"] / budget.share), (1, NEAR / RISE))
             found |= below | above if below and above else set()
             if rows["share"].min() > budget.share:
                 found |= _keys(rows.sort_values(["share", "window"]).head(1))
     return found
 
 
-def _best(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
-    """Return the point with the highest recall of those that are `apart` from a budget by a factor of 1 to NEAR."""
-    for least, most in ((CHANGE, NEAR / CHANGE), (1, NEAR / CHANGE), (1, NEAR)):
+def _best(rows: pd.DataFrame, preferred: tuple[float, float]) -> set[tuple[str, str, int]]:
+    """Return the point with the highest recall of those that are `apart` from a budget by a factor in a range, or else of 1 to NEAR."""
+    for least, most in (preferred, (1, NEAR)):
         between = rows[rows["apart"].between(least, most)]
         if len(between):
             return _keys(between.sort_values("recall").tail(1))

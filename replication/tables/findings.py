@@ -1,5 +1,6 @@
-"""Eleven sentences on what the stored runs show, each followed by the numbers behind it."""
+"""Twelve sentences on what the stored runs show, each followed by the numbers behind it."""
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -53,22 +54,28 @@ def _differences(folders: dict[str, Path], leader: str, rivals: tuple[str, ...],
     return f"Points of recall, {leader} less each: {', '.join(found)}"
 
 
-def _over_models(folders: dict[str, Path], leader: str, rivals: tuple[str, ...], *budgets: str) -> str:
+def _over_models(
+    folders: dict[str, Path], leader: str, rivals: tuple[str, ...], *budgets: str, read: Callable = recall_curves
+) -> str:
     """Return the mean over models of a leader's difference to each rival at budgets, with the interval over such models."""
-    compared = {run: recall_curves(folder) for run, folder in folders.items()}
+    compared = {run: read(folder) for run, folder in folders.items()}
     words = []
     for budget in budgets:
         for rival in rivals:
             means = [
                 curves.difference(leader, rival, place)[0].mean()
                 for curves in compared.values()
-                if (place := curves.named(budget)) and all(curves.has(name, place) for name in (leader, rival))
+                if (place := curves.named(budget))
+                and all(name in curves.methods and curves.has(name, place) for name in (leader, rival))
             ]
             if len(means) > 1:
                 words.append(
                     f"{rival} {in_words(over_seeds(rival, means, 'model'))} over {len(means)} models at {budget}"
                 )
-    return f"Points of recall, {leader} less each: {', '.join(words)}"
+    what = (
+        f"Points of recall, {leader} less each" if read is recall_curves else f"Nats that each has more than {leader}"
+    )
+    return f"{what}: {', '.join(words)}"
 
 
 def _rows(*claims: str) -> str:
