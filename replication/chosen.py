@@ -24,8 +24,8 @@ def chosen(points: pd.DataFrame, budgets: Iterable[Budget]) -> set[tuple[str, st
     -------
     set of tuple
         ``(method, setting, window)``: of the points on each side of a budget within :data:`~replication.budgets.NEAR`, the one
-        with the highest recall. Points that a :data:`RISE` of their share may take to the other side, or too far from the budget,
-        count only if there are no others.
+        with the highest recall. Points that a :data:`RISE` of their share may take to the other side, or too far from the
+        budget, count only if there are no others.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def chosen(points: pd.DataFrame, budgets: Iterable[Budget]) -> set[tuple[str, st
 
 
 def _best(rows: pd.DataFrame, preferred: tuple[float, float]) -> set[tuple[str, str, int]]:
-    """Return the point with the highest recall of those that are `apart` from a budget by a factor in a range, or else of 1 to NEAR."""
+    """Return the point with the highest recall among those `apart` from a budget by a preferred factor, or up to NEAR."""
     for least, most in (preferred, (1, NEAR)):
         between = rows[rows["apart"].between(least, most)]
         if len(between):
