@@ -171,4 +171,6 @@ def _differs(before: bytes, path: Path) -> bool:
 
 
 def _outputs(notebook: dict) -> list:
-    return [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    """Return the outputs of all cells without warnings, which name the kernel's temporary files."""
+    cells = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return [[output for output in outputs if output.get("name") != "stderr"] for outputs in cells]

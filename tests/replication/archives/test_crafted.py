@@ -117,6 +117,16 @@ def test_files_that_are_no_zip_or_encrypted_or_damaged_are_refused(tmp_path):
     refused(tmp_path, r"run\.zip: ")
 
 
+@pytest.mark.parametrize(("stream", "differs"), [("stderr", False), ("stdout", True)])
+def test_a_warnings_temporary_file_is_no_difference(tmp_path, stream, differs):
+    before, after = (
+        {"cells": [{"cell_type": "code", "outputs": [{"name": stream, "text": [f"/tmp/ipykernel_{n}/1.py:8: warns"]}]}]}
+        for n in (1, 2)
+    )
+    (tmp_path / "a.ipynb").write_text(json.dumps(after))
+    assert replaying._differs(json.dumps(before).encode(), tmp_path / "a.ipynb") == differs
+
+
 def test_a_failing_notebook_is_reported_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(replaying.sys, "executable", "false")
     with pytest.raises(ChildProcessError, match=r"claims\.ipynb: the notebook failed: ended with status 1"):
