@@ -11,6 +11,7 @@ import nbformat
 import pandas as pd
 import yaml
 
+from replication.claims.compared import with_comparisons
 from replication.claims.finding import UNTESTED, VERDICTS
 from replication.claims.overview import demonstrates, in_abstracts, overview
 from replication.claims.runs import PAPERS, known, ledgers
@@ -78,6 +79,7 @@ def page(root: Path, profile: str) -> str:
         check_notebook(notebook, profile)
     claims = pd.read_csv(root / "config/published/claims.csv", keep_default_na=False)
     check_claims(claims, f"{root / 'config/published/claims.csv'}")
+    claims = with_comparisons(claims, results)
     runs = ledgers(root, profile)
     if profile not in runs:
         raise FileNotFoundError(f"{results}: has no claims.csv; run the workflow first")

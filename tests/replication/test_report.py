@@ -87,6 +87,21 @@ def test_it_has_verdicts_claims_and_figures_with_what_they_find(root):
     assert "#mlm-recall-distance-first" in section
 
 
+def test_a_comparison_of_the_profile_is_a_row_and_no_finding_of_a_paper(root):
+    before, results = report.page(root, "mine"), root / "results/mine"
+    compare = "[{method: routing, against: [window]}]"
+    (results / "config.yaml").write_text(
+        f"profile: mine\nmasked_lm: {{corpus: {{source: bible}}, compare: {compare}}}\n"
+    )
+    list_files(results)
+    page = report.page(root, "mine")
+    assert "This profile" in page
+    assert "recall, masked_lm: routing is at least as good as window" in page
+    number = re.compile("<b>([0-9]+)</b>(holds|undecided|identity or own claim)")
+    found, expected = ({name: int(count) for count, name in number.findall(text)} for text in (page, before))
+    assert found == expected | {"identity or own claim": expected["identity or own claim"] + 1}
+
+
 def test_the_top_has_whose_claims_the_text_date_and_main_verdicts_and_then_figure_4(root):
     page = report.page(root, "mine")
     places = ["Sparsefinder (Treviso", "Berean Standard Bible", "2001", 'id="main"', 'id="sparsefinder-fig04_tradeoff"']
