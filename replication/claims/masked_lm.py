@@ -61,11 +61,10 @@ def _length(folder: Path) -> int:
 
 
 def nats_curves(folder: Path) -> Curves:
-    """Return the curves of negated nats of the papers' variants."""
-    table = read_replaced(folder)
-    gold = 1 - table.loc[table["method"] == "gold graph", "sparsity"].mean()
+    """Return the curves of negated nats of the papers' variants, at the budgets of recall."""
+    gold = 1 - over_heads(read_sweep(folder))["gold_sparsity"].mean()
     budgets = budgets_in(folder, gold)
-    table = papers_own(table.query("method not in ['full', 'gold graph']"))
+    table = papers_own(read_replaced(folder).query("method not in ['full', 'gold graph']"))
     paths = listed_files(folder / "replaced", "losses_seed*.parquet")
     if not paths:
         return curves(table, -table["nats"].to_numpy()[None], gold, budgets, tokens=_length(folder))

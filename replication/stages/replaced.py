@@ -1,6 +1,6 @@
 """Score models under predicted graphs."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from replication.files.verification import inputs
@@ -25,13 +25,10 @@ def replace(config: ConfigFile) -> None:
     tokenizer = load_tokenizer(files.tokenizer.parent)
     masking = section.evaluation.given()
     text = read_masked_text(files.tokens("valid"), tokenizer, masking)
-
-    def measure(students, members):
-        replacements = Replacements(students, members, section.global_tokens)
-        return evaluate_replaced(network, control, text, replacements, masking["batch_size"])
-
-    members = _members(section, files, measure)
-    table, losses = measure(_students(files, section.layers, run.student_seeds, members), members)
+    members = _members(section, files)
+    students = _students(files, section.layers, run.student_seeds, members)
+    replacements = Replacements(students, members, section.global_tokens)
+    table, losses = evaluate_replaced(network, control, text, replacements, masking["batch_size"])
     table["global_tokens"] = section.global_tokens
     for seed in run.student_seeds:
         write_table(files.losses(seed), as_columns(losses[losses["seed"] == seed]))
@@ -53,30 +50,28 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
     references, sentences = files.corpus("test", target), section.decoding.sentences
     inputs(files.model, files.data, references)
     loaded = load_translator(files.model, files.data)
-    texts = references.read_text(encoding="utf-8").splitlines()[:sentences]
-
-    def measure(students, members):
-        replacements = Replacements(students, members, section.global_tokens)
+    members = _members(section, files)
+    students = _students(files, section.architecture.decoder_layers, run.student_seeds, members)
+    table, counts = evaluate_replaced(
+        loaded,
+        "test",
+        references.read_text(encoding="utf-8").splitlines()[:sentences],
+        Replacements(students, members, section.global_tokens),
+        section.decoding.beam,
         # A batch holds its sentences once for every graph of a member of the grid.
-        return evaluate_replaced(loaded, "test", texts, replacements, section.decoding.beam, 8 * BATCH_TOKENS)
-
-    members, layers = _members(section, files, measure), section.architecture.decoder_layers
-    table, counts = measure(_students(files, layers, run.student_seeds, members), members)
+        8 * BATCH_TOKENS,
+    )
     table = table.assign(global_tokens=section.global_tokens, sentences=sentences)
     for seed in run.student_seeds:
         write_table(files.sentences(seed), as_columns(counts[counts["seed"] == seed]))
         write_table(files.replaced(seed), as_columns(table[table["seed"] == seed]))
 
 
-def _members(section, files, measure: Callable):
-    """Return the members of the grid with their windows: as configured, or those that the recall sweep has at each budget.
-
-    The model's own gold graph, measured first, says how large a budget in its multiples is.
-    """
+def _members(section, files):
+    """Return the members of the grid with their windows: as configured, or those that the recall sweep has at each budget."""
     from replication.budgets import budgets_of
     from replication.chosen import chosen
     from replication.graphs.grids import expand
-    from replication.graphs.replaced import ModelStudents
     from replication.points import over_heads, over_seeds
     from replication.settings import read_points
 
@@ -85,9 +80,8 @@ def _members(section, files, measure: Callable):
         return [(member, list(grid.windows)) for member in expand(grid.given()["methods"])]
     paths = [files.sweep(name) for name in section.methods]
     inputs(*paths)
-    references, _ = measure({0: ModelStudents([], [])}, [])
-    gold = 1 - references.loc[references["method"] == "gold graph", "sparsity"].mean()
-    points = chosen(over_seeds(over_heads(read_points(paths))), budgets_of(gold, grid.budgets))
+    swept = over_seeds(over_heads(read_points(paths)))
+    points = chosen(swept, budgets_of(1 - swept["gold_sparsity"].mean(), grid.budgets))
     members = [
         (member, sorted(window for *key, window in points if key == [member.method, member.setting]))
         for member in expand(section.given()["methods"])
