@@ -18,7 +18,7 @@ namespace {
 constexpr float INFINITE = std::numeric_limits<float>::infinity();
 constexpr int MOST_STEPS = 60;
 // Newton's iteration squares its error, so that a smaller step than this one is the last where the second derivative exists.
-constexpr float LAST_STEP = 2e-4f, LAST_LINEAR_STEP = 1e-7f;
+constexpr float LAST_STEP = 3e-5f, LAST_LINEAR_STEP = 1e-7f;
 // New keys of a row after which its bound is raised.
 constexpr int64_t FRESH = 96;
 // Newton steps from the first keys of a row; more cost more than the survivors that they spare.

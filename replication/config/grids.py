@@ -70,9 +70,9 @@ class Projection(Section):
 class Replaced(Section):
     """The grid under which the model itself is evaluated: its perplexity or BLEU. Each point costs a whole evaluation."""
 
-    windows: t.Unique[t.CountOrZero] | None = Field(None, description="Window widths, as in the recall sweep.")
-    methods: Methods | None = Field(None, description="Methods. Clusters must be among those of the recall sweep.")
-    budgets: Budgets | None = Field(
+    windows: t.Maybe[t.Unique[t.CountOrZero]] = Field(None, description="Window widths, as in the recall sweep.")
+    methods: t.Maybe[Methods] = Field(None, description="Methods. Clusters must be among those of the recall sweep.")
+    budgets: t.Maybe[Budgets] = Field(
         None,
         description="In place of windows and methods: the best settings of the recall sweep on both sides of each budget.",
     )

@@ -55,10 +55,10 @@ def _differences(folders: dict[str, Path], leader: str, rivals: tuple[str, ...],
 
 
 def _over_models(
-    folders: dict[str, Path], leader: str, rivals: tuple[str, ...], *budgets: str, read: Callable = recall_curves
+    folders: dict[str, Path], leader: str, rivals: tuple[str, ...], *budgets: str, read: Callable | None = None
 ) -> str:
     """Return the mean over models of a leader's difference to each rival at budgets, with the interval over such models."""
-    compared = {run: read(folder) for run, folder in folders.items()}
+    compared = {run: (read or recall_curves)(folder) for run, folder in folders.items()}
     words = []
     for budget in budgets:
         for rival in rivals:
@@ -72,9 +72,7 @@ def _over_models(
                 words.append(
                     f"{rival} {in_words(over_seeds(rival, means, 'model'))} over {len(means)} models at {budget}"
                 )
-    what = (
-        f"Points of recall, {leader} less each" if read is recall_curves else f"Nats that each has more than {leader}"
-    )
+    what = f"Points of recall, {leader} less each" if read is None else f"Nats that each has more than {leader}"
     return f"{what}: {', '.join(words)}"
 
 

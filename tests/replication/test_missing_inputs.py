@@ -65,7 +65,10 @@ WITHOUT_CONFIGURATION = {
     "compare-weights": (("r",), {"checkpoints": "nowhere"}),
 }
 #: These make texts, or need none; texts that are missing are refused with the configuration.
-NOTHING = {"check", "scaling", "factorised", "configuration", "corpus", "parallel-corpus", "characters", "pictures"}
+NOTHING = {
+    "init", "check", "store-predictor", "scaling", "factorised", "configuration", "corpus", "parallel-corpus", "characters",
+    "pictures",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -266,7 +266,7 @@ def test_a_job_depends_on_what_its_process_imports(jobs):
 
 
 #: Keys that decide which files there are, or how many a job makes.
-AS_FILES = {"budgets", "models_per_job"}
+AS_FILES = {"models_per_job"}
 
 
 def test_every_key_of_the_configuration_is_a_parameter_of_some_job(jobs):

@@ -52,7 +52,7 @@ def test_keys_stay_in_the_order_of_the_file_and_defaults_are_left_out():
 
 def test_values_are_typed_and_frozen():
     demo = parse(PROFILES["demo"])
-    assert demo.masked_lm.methods["sparsefinder-kmeans"].clusters == [8, 32, 64]
+    assert demo.masked_lm.methods["sparsefinder-kmeans"].clusters == [8, 32, 64, 128]
     assert demo.char_lm.models.transformer_xl_top_k.top_k == 24
     assert demo.masked_lm.training.gradient_accumulation_steps == 1
     with pytest.raises(ValueError, match="frozen"):
