@@ -21,8 +21,6 @@ constexpr int MOST_STEPS = 60;
 constexpr float LAST_STEP = 3e-5f, LAST_LINEAR_STEP = 1e-7f;
 // New keys of a row after which its bound is raised.
 constexpr int64_t FRESH = 96;
-// Newton steps from the first keys of a row; more cost more than the survivors that they spare.
-constexpr int FIRST_STEPS = 2;
 
 // u ** power for u >= 0; 0 where u is 0, for any power.
 inline Vector power_of(Vector u, float power) {
@@ -117,26 +115,15 @@ struct Survivors {
         fresh += count - before;
     }
 
-    // Set the bound from the first scores [some]: their largest less 1, and their threshold if they fill panels.
-    void bound_by(const float* scores, int64_t some, float power) {
-        const float most = std::min(largest(scores, some), std::numeric_limits<float>::max());
-        bound = most - 1 - 1e-6f * std::fabs(most);
-        if (some % PANEL == 0) raise(most, threshold(scores, some, most, power, -1, FIRST_STEPS));
-    }
-
-    // Raise the bound to the threshold of the keys so far, and drop the keys below it.
+    // Raise the bound to the threshold of the keys so far, less a margin for rounding errors, and drop the keys below it.
     void tighten(float power) {
         const float most = pad();
+        const float tau = threshold(x, padded(), most, power, bound - most, 4);
         fresh = 0;
-        if (raise(most, threshold(x, padded(), most, power, bound - most, 4))) drop(bound);
-    }
-
-    // Raise the bound to most + tau, less a margin for rounding errors; return whether that is higher.
-    bool raise(float most, float tau) {
         const float raised = most + tau - 2e-6f - 1e-6f * std::fabs(most);
-        if (!(raised > bound)) return false;
+        if (!(raised > bound)) return;
         bound = raised;
-        return true;
+        drop(bound);
     }
 
     // Fill up to a multiple of PANEL, and return the largest score.

@@ -195,7 +195,10 @@ struct Tile {
                 Survivors& some = scratch.survivors[r];
                 const int64_t count = visible(r, s);
                 hide_masked(r, x, s.first, count);
-                if (some.bound == -INFINITE && count) some.bound_by(x, count, p.power);
+                if (some.bound == -INFINITE && count) {
+                    const float most = std::min(largest(x, count), std::numeric_limits<float>::max());
+                    some.bound = most - 1 - 1e-6f * std::fabs(most);
+                }
                 some.append(x, count, j);
                 if (!fixed && some.fresh >= FRESH) some.tighten(p.power);
                 pairs += count;
