@@ -195,7 +195,7 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
         mark_gold(axes, share, "gold graph's share of the head, or \u25c2 its per cent")
         if share < smallest:
             # An axis that reached so far would leave little room for the curves.
-            axes.text(0.04, 0.04, f"\u25c2{100 * share:.2g}", transform=axes.transAxes, fontsize=5.5)
+            axes.text(0.04, 0.04, f"\u25c2{100 * share:.2g}", transform=axes.transAxes, fontsize=6)
     ticks = [tick for tick in TICKS if smallest <= tick <= largest]
     share_axis(axes, smallest, largest, labelled=(*ticks[:1], *ticks[-1:]) if is_narrow else TICKS)
     axes.set_xlabel("")
