@@ -25,7 +25,6 @@ from block_sparse_cpu import random_problem
 from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.functional import scaled_dot_product_attention
-from torch.profiler import ProfilerActivity, profile
 
 from sparselib.dense_attention import attention
 from sparselib.kernels import BlockMask, block_sparse_entmax_attention
@@ -49,13 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7, help="timed rounds after the first (default: 7)")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads (default: 1 2)")
-    parser.add_argument(
-        "--profile", action="store_true", help="print where our time goes at n = 4,096, and time nothing"
-    )
     arguments = parser.parse_args()
-    if arguments.profile:
-        print_profiles()
-        return
     rows = []
     for threads in arguments.threads:
         torch.set_num_threads(threads)
@@ -75,21 +68,6 @@ def main() -> None:
             rows += timed("supports", SUPPORT_LENGTH, functions, arguments.rounds, support=share)
     report = {"machine": machine(), "rounds": arguments.rounds, "density": DENSITY, "rows": rows}
     print(json.dumps(report, indent=1))
-
-
-def print_profiles() -> None:
-    """Print the operations that take the most time in block-sparse softmax and entmax."""
-    inputs, mask = sparse_problem(4096)
-    for name, alpha in (("softmax", 1.0), ("entmax", 1.5)):
-        run = partial(attend, *inputs, mask, alpha=alpha)
-        run()
-        with profile(activities=[ProfilerActivity.CPU]) as profiled:
-            run()
-        operations = sorted(profiled.key_averages(), key=lambda of: -of.self_cpu_time_total)
-        total = sum(of.self_cpu_time_total for of in operations)
-        print(f"{name}: {total / 1e3:.0f} ms while profiled")
-        for of in operations[:12]:
-            print(f"{of.self_cpu_time_total / total:6.1%} {of.count:6d} calls  {of.key}")
 
 
 def timed(part: str, n: int, functions: Contenders, rounds: int, **more: object) -> list[dict]:
