@@ -101,6 +101,7 @@ def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
     block_axis(axes, counts)
     # Only the lower limit is fixed, so that panels sharing the axis can still extend it.
     axes.set_ylim(bottom=0, auto=None)
+    axes.margins(y=0.12)  # the slowest marker is not cut
 
 
 def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Figure:
