@@ -99,9 +99,9 @@ def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
     full = seconds[[name for name in ("full", "full-kernel") if name in seconds]].median().min()
     axes.axhline(full, color="black", linestyle=":", linewidth=0.9, label="full entmax")
     block_axis(axes, counts)
+    axes.margins(y=0.12)  # the slowest marker is not cut
     # Only the lower limit is fixed, so that panels sharing the axis can still extend it.
     axes.set_ylim(bottom=0, auto=None)
-    axes.margins(y=0.12)  # the slowest marker is not cut
 
 
 def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Figure:
