@@ -1,9 +1,12 @@
 """A file of the default run that is lost is made again, also if no later step needs it, or if a killed run was making it."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -11,13 +14,21 @@ from replication.files.manifest import MANIFEST, changing
 from replication.files.paths import ROOT
 from replication.files.storage import replacing
 
-RESULTS = ROOT / "results/demo"
+RESULTS = Path("results/demo")
 
 
-def planned() -> str:
+@pytest.fixture(scope="module")
+def checkout():
+    """Return hard links to the checkout's files, because other tests read the run's files meanwhile."""
+    with TemporaryDirectory(dir=ROOT / "build") as folder:
+        skipped = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__")
+        yield shutil.copytree(ROOT, Path(folder, "checkout"), copy_function=os.link, ignore=skipped)
+
+
+def planned(checkout: Path) -> str:
     """What a dry run prints, which ends with a table of its jobs by rule."""
     plan = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"]
-    done = subprocess.run(plan, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(plan, cwd=checkout, capture_output=True, text=True, check=True)
     return done.stdout + done.stderr
 
 
@@ -30,15 +41,16 @@ def planned() -> str:
         ("scaling.csv", "scaling"),
     ],
 )
-def test_a_lost_file_is_planned_again(place, job, is_listed, tmp_path):
-    path, manifest = RESULTS / place, RESULTS / MANIFEST
+def test_a_lost_file_is_planned_again(place, job, is_listed, checkout, tmp_path):
+    results = checkout / RESULTS
+    path, manifest = results / place, results / MANIFEST
     before = manifest.read_bytes()
     shutil.move(path, tmp_path)
     try:
         if not is_listed:
-            with changing(RESULTS) as changed:
+            with changing(results) as changed:
                 del changed["made"][place]
-        found = planned()
+        found = planned(checkout)
     finally:
         shutil.move(tmp_path / path.name, path)
         with replacing(manifest) as restored:
