@@ -3,7 +3,8 @@
     python tests/faults.py 60 faults.csv
 
 A fault changes one operator or number of a random function. It is found if a test fails, or does not end, among the tests that
-name the function's module or a package that exports it. Each fault is tried in a copy of the repository's tracked files.
+name the function's module or a package that exports it. Each fault is tried in a copy of the repository's tracked files, unless
+the table has its row from an earlier run.
 """
 
 import ast
@@ -118,6 +119,7 @@ def found_by(tree: Path, tests: list[str]) -> str:
 def main(count: int, table: Path) -> None:
     drawn = random.Random(0)
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    known = {row["fault"]: row for row in csv.DictReader(table.open(newline=""))} if table.exists() else {}
     with tempfile.TemporaryDirectory() as folder, table.open("w", newline="") as file:
         tree = Path(folder) / "tree"
         for name in [
@@ -141,7 +143,7 @@ def main(count: int, table: Path) -> None:
             faulty = data[:start] + new.encode() + data[end:]
             (tree / module).write_bytes(faulty)
             words = f"{module}:{line + 1}: {faulty.splitlines()[line].decode().strip()}"
-            rows.writerow({"fault": words, "found by": found_by(tree, tests_of(module))})
+            rows.writerow(known.get(words) or {"fault": words, "found by": found_by(tree, tests_of(module))})
             file.flush()
             (tree / module).write_bytes(data)
 

@@ -58,12 +58,12 @@ def bleu_curves(folder: Path) -> tuple[Curves, dict[int, np.ndarray]]:
 
 
 @_claim("mt-bleu-sparsefinder-dominates")
-def _(folder: Path, budgets: list[str]) -> Finding:
+def mt_bleu_sparsefinder_dominates(folder: Path, budgets: list[str]) -> Finding:
     return leads(bleu_curves(folder)[0], SPARSEFINDER, [ROUTING, *BASELINES], budgets)
 
 
 @_claim("mt-bleu-low-sparsity-close-to-full")
-def _(folder: Path) -> Finding:
+def mt_bleu_low_sparsity_close_to_full(folder: Path) -> Finding:
     """Compare each method's best point of low sparsity to the full model."""
     table, scores, units = _points(folder)
     effects, without = [], []
@@ -84,7 +84,7 @@ def _(folder: Path) -> Finding:
 
 
 @_claim("mt-bleu-on-par-at-gold-sparsity")
-def _(folder: Path, budgets: list[str]) -> Finding:
+def mt_bleu_on_par_at_gold_sparsity(folder: Path, budgets: list[str]) -> Finding:
     """Return the BLEU that distance and k-means lose."""
     compared, full = bleu_curves(folder)
     # No student seed changes the full model.
@@ -107,7 +107,7 @@ def _lost(compared: Curves, full: np.ndarray, names: list[str]) -> Finding:
 
 
 @_claim("mt-recall-and-bleu-agree")
-def _(folder: Path, budgets: list[str]) -> Finding:
+def mt_recall_and_bleu_agree(folder: Path, budgets: list[str]) -> Finding:
     """Rank-correlate recall and BLEU over the methods that are measured at a budget."""
     table = read_replaced(folder)
     gold = 1 - table.loc[table["method"] == "full", "gold_sparsity"].mean()
@@ -133,7 +133,7 @@ def _agreement(recall: Curves, of_bleu: Curves, names: list[str]) -> Finding:
 
 
 @_claim("mt-sparse-consistency")
-def _(folder: Path) -> Finding:
+def mt_sparse_consistency(folder: Path) -> Finding:
     scores = read_replaced(folder).pivot_table(index="seed", columns="method", values="bleu")
     gap = (scores["gold graph"] - scores["full"]).abs()
     return Finding([plain("gold graph - full", gap.max(), f"{len(gap)} evaluations")])

@@ -113,38 +113,38 @@ def _better_than(rival: str, nats: Nats) -> Finding:
 
 @_claim("blocks-two-beat-22-of-bigbird")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_two_beat_22_of_bigbird(nats: Nats, seconds: pd.DataFrame) -> Finding:
     return _better_than("bigbird-softmax", nats)
 
 
 @_claim("blocks-two-beat-22-of-bigbird-with-entmax")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_two_beat_22_of_bigbird_with_entmax(nats: Nats, seconds: pd.DataFrame) -> Finding:
     return _better_than("bigbird", nats)
 
 
 @_claim("blocks-more-help-sparsefinder")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_more_help_sparsefinder(nats: Nats, seconds: pd.DataFrame) -> Finding:
     return Finding([nats.effect(f"gain of {method}", nats.gain(method, MANY)) for method in SPARSEFINDER])
 
 
 @_claim("blocks-more-do-not-help-bigbird")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_more_do_not_help_bigbird(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Use softmax, as the authors' code does."""
     return Finding([nats.effect("gain of bigbird-softmax", nats.gain("bigbird-softmax", MANY))])
 
 
 @_claim("blocks-more-do-not-help-bigbird-with-entmax")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_more_do_not_help_bigbird_with_entmax(nats: Nats, seconds: pd.DataFrame) -> Finding:
     return Finding([nats.effect("gain of bigbird", nats.gain("bigbird", MANY))])
 
 
 @_claim("blocks-v1-is-more-robust")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_v1_is_more_robust(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Compare at equal K, averaged over all K."""
     counts = sorted({count for method, count in nats.values if method == SPARSEFINDER[0]})
     below = np.mean([nats.values["sparsefinder-v2", k] - nats.values["sparsefinder-v1", k] for k in counts], axis=0)
@@ -153,7 +153,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 
 @_claim("blocks-v1-costs-more")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_v1_costs_more(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Compare at equal K, averaged over all K."""
     mean = _over_counts(seconds, SPARSEFINDER)
     ratio = mean["sparsefinder-v1"] / mean["sparsefinder-v2"]
@@ -162,7 +162,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 
 @_claim("blocks-two-are-faster-than-22-of-bigbird")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_two_are_faster_than_22_of_bigbird(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Compare to the faster BigBird of each block size."""
     rival = seconds[[(name, MANY) for name in BIGBIRD]].min(axis=1, skipna=False)
     return Finding(
@@ -176,7 +176,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 
 @_claim("blocks-bigbird-is-faster")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_bigbird_is_faster(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Compare at equal K, averaged over all K, with BigBird under softmax as in the paper's code."""
     mean = _over_counts(seconds, [*SPARSEFINDER, "bigbird-softmax"])
     return Finding(
@@ -190,7 +190,7 @@ def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
 
 @_claim("blocks-faster-than-full-entmax")
 @_measured
-def _(nats: Nats, seconds: pd.DataFrame) -> Finding:
+def blocks_faster_than_full_entmax(nats: Nats, seconds: pd.DataFrame) -> Finding:
     """Compare both versions at one larger K: nats gained over the smallest K, and time saved over the full model.
 
     K is chosen after measuring, so the intervals are simultaneous over all K (Bonferroni).

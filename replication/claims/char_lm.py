@@ -79,13 +79,13 @@ def _positions(table: pd.DataFrame) -> pd.DataFrame:
 
 @_claim("clm-xl-beats-block")
 @every_corpus(["block", "transformer-xl"])
-def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
+def clm_xl_beats_block(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     return [saved(corpus, table, "block", "transformer-xl")]
 
 
 @_claim("clm-span-beats-xl")
 @every_corpus(["transformer-xl", "adaptive-span"])
-def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
+def clm_span_beats_xl(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """Compare both bits and attended positions."""
     positions = _positions(table)
     fewer = 1 - positions["adaptive-span"] / positions["transformer-xl"]
@@ -97,26 +97,26 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 
 @_claim("clm-xl-top-k-no-worse")
 @every_corpus(["transformer-xl", "transformer-xl-top-k"])
-def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
+def clm_xl_top_k_no_worse(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     return [saved(corpus, table, "transformer-xl", "transformer-xl-top-k")]
 
 
 @_claim("clm-span-top-8-no-worse")
 @every_corpus(["adaptive-span", "adaptive-span-top-8"])
-def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
+def clm_span_top_8_no_worse(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     return [saved(corpus, table, "adaptive-span", "adaptive-span-top-8")]
 
 
 @_claim("clm-span-top-8-fewer-positions")
 @every_corpus(["adaptive-span", "adaptive-span-top-8"])
-def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
+def clm_span_top_8_fewer_positions(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     positions = _positions(table)
     return [over_seeds("times fewer positions", positions["adaptive-span"] / positions["adaptive-span-top-8"], "model")]
 
 
 @_claim("clm-top-k-shrinks-spans")
 @every_corpus(SPAN_MODELS, "log.csv")
-def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
+def clm_top_k_shrinks_spans(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """Average over the levels of bits that all runs reach; compare softmax to Top-32, and Top-32 to Top-8."""
     spans = spans_at_bits(table)
     softmax, top_32, top_8 = (spans.loc[name] for name in SPAN_MODELS)
@@ -128,7 +128,7 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 
 @_claim("clm-top-8-halves-spans")
 @every_corpus(SPAN_MODELS, "log.csv")
-def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
+def clm_top_8_halves_spans(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """Average over the levels of bits that all runs reach."""
     spans = spans_at_bits(table)
     share = (spans.loc["adaptive-span-top-8"] / spans.loc["adaptive-span"]).mean(axis=1, skipna=False)
@@ -137,7 +137,7 @@ def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 
 @_claim("clm-top-8-better-at-equal-span")
 @every_corpus(SPAN_MODELS, "log.csv")
-def _(corpus: Path, table: pd.DataFrame) -> list[Effect]:
+def clm_top_8_better_at_equal_span(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """Compare at the widest span that both softmax and Top-8 reach: the share of softmax's bits that Top-8 saves."""
     saved, widest = [], []
     for _, of_seed in table.groupby("seed"):

@@ -13,7 +13,7 @@ _claim = registering(TESTS)
 
 
 @_claim("fac-reach")
-def _(folder: Path) -> Finding:
+def fac_reach(folder: Path) -> Finding:
     """Use interleaved parts, one per layer, as in the paper's argument about paths."""
     table = read_table(folder / "reach.csv").query("heads == 'interleaved'")
     return Finding(
@@ -25,7 +25,7 @@ def _(folder: Path) -> Finding:
 
 
 @_claim("fac-edges")
-def _(folder: Path) -> Finding:
+def fac_edges(folder: Path) -> Finding:
     """Fit the exponent e of keys ~ n^e to all lengths."""
     table = read_table(folder / "reach.csv")
     return Finding(
@@ -39,7 +39,7 @@ def _(folder: Path) -> Finding:
 
 
 @_claim("fac-combining-heads")
-def _(folder: Path) -> Finding:
+def fac_combining_heads(folder: Path) -> Finding:
     table = read_table(folder / "reach.csv")
     return Finding(
         [

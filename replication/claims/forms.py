@@ -132,17 +132,17 @@ def _against_full(cells: Cells) -> Finding | None:
 
 
 @_claim("est-top-8-beats-full")
-def _(folder: Path) -> Finding | None:
+def est_top_8_beats_full(folder: Path) -> Finding | None:
     return _against_full(Cells(folder))
 
 
 @_claim("est-training-only")
-def _(folder: Path) -> Finding | None:
+def est_training_only(folder: Path) -> Finding | None:
     return _against_full(Cells(folder, tested_with_full=True))
 
 
 @_claim("est-k-8-is-best")
-def _(folder: Path) -> Finding | None:
+def est_k_8_is_best(folder: Path) -> Finding | None:
     """Compare the recommended k to the smallest and the largest k, and to full attention."""
     cells = Cells(folder)
     budgets = cells.budgets(TOP_K)
@@ -154,25 +154,25 @@ def _(folder: Path) -> Finding | None:
 
 
 @_claim("xst-top-k-leads")
-def _(folder: Path) -> Finding:
+def xst_top_k_leads(folder: Path) -> Finding:
     cells = Cells(folder)
     return _against_each(cells, _top_k_fairly(cells, *LOCAL_FORMS, *GLOBAL_FORMS))
 
 
 @_claim("xst-top-k-survives-small-k")
-def _(folder: Path) -> Finding:
+def xst_top_k_survives_small_k(folder: Path) -> Finding:
     cells = Cells(folder)
     return _against_each(cells, _top_k_fairly(cells, *LOCAL_FORMS, *GLOBAL_FORMS), smallest=True)
 
 
 @_claim("xst-global-forms-fail")
-def _(folder: Path) -> Finding:
+def xst_global_forms_fail(folder: Path) -> Finding:
     cells = Cells(folder)
     return _against_each(cells, _top_k_fairly(cells, *GLOBAL_FORMS))
 
 
 @_document_claim("xst-documents-local-beats-global")
-def _(folder: Path) -> Finding:
+def xst_documents_local_beats_global(folder: Path) -> Finding:
     cells = Cells(folder)
     findings = [_against_each(cells, dict.fromkeys(GLOBAL_FORMS, local)) for local in LOCAL_FORMS]
     missing = [words for finding in findings for words in finding.missing]
@@ -180,29 +180,29 @@ def _(folder: Path) -> Finding:
 
 
 @_document_claim("xst-documents-oow-leads")
-def _(folder: Path) -> Finding:
+def xst_documents_oow_leads(folder: Path) -> Finding:
     return _against_each(Cells(folder), dict.fromkeys([*LOCAL_FORMS, *GLOBAL_FORMS, "BigBird"], OOW))
 
 
 @_document_claim("xst-documents-top-k-in-cross-attention")
-def _(folder: Path) -> Finding | None:
+def xst_documents_top_k_in_cross_attention(folder: Path) -> Finding | None:
     """Compare at the largest common k, where sparsity is lowest."""
     cells = Cells(folder)
     return Finding([e for k in cells.budgets(OOW_CROSS, OOW)[-1:] for e in cells.gain(OOW_CROSS, [k], OOW, [k])])
 
 
 @_document_claim("xst-documents-bigbird-below-window")
-def _(folder: Path) -> Finding:
+def xst_documents_bigbird_below_window(folder: Path) -> Finding:
     return _against_each(Cells(folder), {"BigBird": WINDOW})
 
 
 @_document_claim("xst-documents-dilated-below-window")
-def _(folder: Path) -> Finding:
+def xst_documents_dilated_below_window(folder: Path) -> Finding:
     return _against_each(Cells(folder), {"Dilated": WINDOW})
 
 
 @_document_claim("xst-documents-full-is-worse")
-def _(folder: Path) -> Finding | None:
+def xst_documents_full_is_worse(folder: Path) -> Finding | None:
     """Compare Top-k out of window at every k to full attention."""
     cells = Cells(folder)
     if FULL not in cells:
@@ -231,16 +231,16 @@ def _compared(folder: Path, measure: str, layer: Callable, sign: int, what: str)
 
 
 @_claim("est-bottom-layer-concentrates")
-def _(folder: Path) -> Finding | None:
+def est_bottom_layer_concentrates(folder: Path) -> Finding | None:
     """Use the entropy of the eight largest weights, so that Top-k gains nothing from having only eight."""
     return _compared(folder, "entropy_of_8", min, -1, "bits of the eight largest weights in the bottom layer")
 
 
 @_claim("est-top-layer-off-the-end")
-def _(folder: Path) -> Finding | None:
+def est_top_layer_off_the_end(folder: Path) -> Finding | None:
     return _compared(folder, "on_the_end", max, -1, "weight on the last source token in the top layer")
 
 
 @_claim("est-top-layer-aligns")
-def _(folder: Path) -> Finding | None:
+def est_top_layer_aligns(folder: Path) -> Finding | None:
     return _compared(folder, "aligned_words", max, 1, "words aligned by the top layer")

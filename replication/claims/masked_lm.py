@@ -94,12 +94,12 @@ TESTS |= {
 
 
 @_claim("mlm-recall-window-hard-to-beat")
-def _(folder: Path, budgets: list[str]) -> Finding:
+def mlm_recall_window_hard_to_beat(folder: Path, budgets: list[str]) -> Finding:
     return leads(recall_curves(folder), ["longformer", "bigbird", "sparsefinder-quantization"], ["window"], budgets)
 
 
 @_claim("mlm-first-layers-are-local")
-def _(folder: Path) -> Finding:
+def mlm_first_layers_are_local(folder: Path) -> Finding:
     """Return how much more of the first half of the layers a window of 11 covers; no student seed changes that."""
     rows = read_sweep(folder).query("method == 'window' and window == 11")
     if "layer" not in rows or rows["layer"].nunique() < 2:
@@ -137,7 +137,7 @@ _claim("mlm-more-centroids-recall-more")(more_centroids)
 
 
 @_claim("mlm-distance-saves")
-def _(folder: Path) -> Finding:
+def mlm_distance_saves(folder: Path) -> Finding:
     """Count the multiplications of computing all scores and of projecting and comparing; their ratio, as a share of d / r."""
     settings = configuration(folder)["masked_lm"]
     sizes, trained = settings["model"], folder / "model" / "training.json"
@@ -158,7 +158,7 @@ def distance_saving(length: int, head: int, reduced: int) -> Effect:
 
 
 @_claim("sparse-consistency")
-def _(folder: Path) -> Finding | None:
+def sparse_consistency(folder: Path) -> Finding | None:
     table = read_replaced(folder)
     if "gold graph" not in set(table["method"]):
         return None
@@ -168,13 +168,13 @@ def _(folder: Path) -> Finding | None:
 
 
 @_claim("mlm-gold-sparsity")
-def _(folder: Path) -> Finding:
+def mlm_gold_sparsity(folder: Path) -> Finding:
     measured = over_heads(read_sweep(folder))["gold_sparsity"].mean()
     return Finding([plain(f"measured {measured:.4f}", abs(measured - GOLD_SPARSITY), "1 model")])
 
 
 @_claim("mlm-perplexity")
-def _(folder: Path) -> Finding:
+def mlm_perplexity(folder: Path) -> Finding:
     measured = read_replaced(folder).query("method == 'full'")["perplexity"].mean()
     return Finding([plain(f"measured {measured:.4f}", abs(measured - PERPLEXITY), "1 model")])
 
@@ -186,7 +186,7 @@ def coreference_head(folder: Path) -> pd.Series:
 
 
 @_claim("mlm-coreference-head")
-def _(folder: Path) -> Finding:
+def mlm_coreference_head(folder: Path) -> Finding:
     """Use k-means' best recall at a sparsity of at least the paper's 75 %, on the head with most coreferent attention."""
     best_head, sweep = coreference_head(folder), read_sweep(folder)
     if "head" not in sweep:
@@ -207,7 +207,7 @@ MORE_THAN_CHANCE = 1.0
 
 
 @_claim("mlm-cluster-of-verbs-and-nouns")
-def _(folder: Path) -> Finding:
+def mlm_cluster_of_verbs_and_nouns(folder: Path) -> Finding:
     """Return the share of auxiliaries (keys) in a cluster with more verbs and nouns (queries and keys) than by chance.
 
     Of all such clusters of all heads, the one with the largest share is taken; its interval allows for that choice.

@@ -90,12 +90,12 @@ def left_out(method: str, sparsities: np.ndarray, units: Units) -> Effect:
 
 
 @_claim("retrofit-distance-leads")
-def _(folder: Path) -> Finding:
+def retrofit_distance_leads(folder: Path) -> Finding:
     return _leads_at_target(folder, DISTANCE, [KMEANS, V2, *RIVALS])
 
 
 @_claim("retrofit-kmeans-leads-rivals")
-def _(folder: Path) -> Finding:
+def retrofit_kmeans_leads_rivals(folder: Path) -> Finding:
     return _leads_at_target(folder, KMEANS, RIVALS)
 
 
@@ -134,7 +134,7 @@ _claim("retrofit-distance-drifts-least")(partial(_drifts_least, DISTANCE, [KMEAN
 
 
 @_claim("retrofit-tuned-heads-save-more")
-def _(folder: Path) -> Finding:
+def retrofit_tuned_heads_save_more(folder: Path) -> Finding:
     """Return by how much tuned heads are sparser than one threshold for all heads at the same recall, for every target."""
     points, effects, notes = points_of(read_rules(folder)), [], []
     for target, measured in read_sparsified(folder).items():
@@ -151,7 +151,7 @@ def _(folder: Path) -> Finding:
 
 
 @_claim("retrofit-promise-is-kept")
-def _(folder: Path) -> Finding:
+def retrofit_promise_is_kept(folder: Path) -> Finding:
     """Return the share of heads whose mean recall on other text misses the target, minus the allowed share, in points."""
     tuned, effects = read_sparsified(folder), []
     promised = 100 * (1 - configuration(folder)["retrofit"]["confidence"])

@@ -34,22 +34,22 @@ _claim = in_every(TESTS, "*-*")
 
 
 @_claim("mt-recall-sparsefinder-dominates")
-def _(folder: Path, budgets: list[str]) -> Finding:
+def mt_recall_sparsefinder_dominates(folder: Path, budgets: list[str]) -> Finding:
     return leads(recall_curves(folder), SPARSEFINDER, [ROUTING, *BASELINES], budgets)
 
 
 @_claim("mt-recall-sparsefinder-dominates-every-variant")
-def _(folder: Path, budgets: list[str]) -> Finding:
+def mt_recall_sparsefinder_dominates_every_variant(folder: Path, budgets: list[str]) -> Finding:
     return leads(every_recall_curve(folder), SPARSEFINDER, [ROUTING, *BASELINES], budgets)
 
 
 @_claim("mt-recall-routing-next")
-def _(folder: Path, budgets: list[str]) -> Finding:
+def mt_recall_routing_next(folder: Path, budgets: list[str]) -> Finding:
     return leads(recall_curves(folder), [ROUTING], BASELINES, budgets)
 
 
 @_claim("mt-recall-window-hard-to-beat")
-def _(folder: Path, budgets: list[str]) -> Finding:
+def mt_recall_window_hard_to_beat(folder: Path, budgets: list[str]) -> Finding:
     methods = ["longformer", "bigbird", ROUTING, "sparsefinder-quantization"]
     return leads(recall_curves(folder), methods, ["window"], budgets)
 
@@ -96,7 +96,7 @@ registering(TESTS)("mt-pairs-alike")(_pairs_alike)
 
 
 @_claim("mt-reformer-recall-and-sparsity")
-def _(folder: Path) -> Finding:
+def mt_reformer_recall_and_sparsity(folder: Path) -> Finding:
     """Compare Reformer's recall and sparsity to the others, with equal numbers of buckets and no window.
 
     Quantization is left out, because it merges the buckets of four dimensions, which makes it dense anyway.
@@ -119,7 +119,7 @@ def _(folder: Path) -> Finding:
 
 
 @_claim("mt-kmeans-groups-more-pairs")
-def _(folder: Path) -> Finding:
+def mt_kmeans_groups_more_pairs(folder: Path) -> Finding:
     """Return the share of gold edges among k-means' predicted pairs; the other pairs get weight zero (Proposition 1).
 
     The grid is the paper's numbers of clusters, without a window.
