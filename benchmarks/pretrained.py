@@ -13,8 +13,8 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer, PreTrai
 
 from replication.corpora.tokens import KIND
 from replication.files.storage import read_tensors
-from replication.layout import MaskedLM
 from replication.masked_lm.model import load_entmax_model
+from replication.run.layout import MaskedLM
 
 #: Longest sequence that an encoder accepts with repeated positions.
 LONGEST = 16_384

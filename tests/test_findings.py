@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from replication.budgets import Budget
 from replication.claims.curves import Curves, Points
+from replication.results.budgets import Budget
 from replication.tables import findings
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
-from replication.settings import labelled
+from replication.results.settings import labelled
 from replication.tables import (
     characters,
     claims,

@@ -17,8 +17,8 @@ from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
-from replication.own_predictors import is_own, own_file
-from replication.predictor_files import predictor_modules
+from replication.predictors.own_predictors import is_own, own_file
+from replication.predictors.predictor_files import predictor_modules
 from replication.stages import MODULE_OF
 
 ROOT = Path(__file__).parents[1]
@@ -26,14 +26,11 @@ PACKAGES = ("replication", "sparselib")
 #: Modules of settings and paths, which rules pass as parameters and declare as files.
 CHOOSING = (
     "replication.config",
-    "replication.layout",
-    "replication.own_predictors",
-    "replication.places",
+    "replication.predictors.own_predictors",
+    "replication.run",
     "replication.schema",
     "replication.stages",
     "replication.steps",
-    "replication.text_places",
-    "replication.trained",
 )
 #: Lock file with the versions of all other packages.
 LOCK = "requirements.lock"
@@ -158,7 +155,7 @@ def on_demand(package: str) -> dict[str, tuple[str]]:
     """Return the modules behind each lazily imported name of a package, from its ``_MODULES``."""
     path = file_of(package)
     for statement in parsed(path).body if path else ():
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "_MODULES":
+        if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == "_MODULES":
             return {name: (module or name,) for name, module in ast.literal_eval(statement.value).items()}
     return {}
 

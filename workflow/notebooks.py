@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from replication.config import Config, Section
-from replication.layout import (
+from replication.run.layout import (
     ALL_SPLITS,
     CAPTIONER_TABLES,
     FORM_TABLES,
@@ -22,7 +22,7 @@ from replication.layout import (
     results_folder,
     scaling_table,
 )
-from replication.trained import cells, members, symbol_lms
+from replication.run.trained import cells, members, symbol_lms
 
 PUBLISHED = Path("config/published")
 #: Stored measurements of paths with a guaranteed output.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replication.dice import Dice
+from replication.captioning.dice import Dice
 
 #: Sides in pixels: of a picture, of a cell with one figure, and of a patch, which is a region of the picture.
 SIDE, CELL, PATCH = 48, 16, 8

@@ -14,7 +14,7 @@ from nltk.translate.meteor_score import meteor_score
 from pycocoevalcap.cider.cider import Cider
 from sacrebleu.metrics import BLEU
 
-from replication.bleu import COUNTS, corpus_bleu
+from replication.results.bleu import COUNTS, corpus_bleu
 
 Words = Sequence[str]
 
@@ -39,7 +39,8 @@ def caption_scores(hypotheses: Sequence[Words], references: Sequence[Sequence[Wo
     Returns
     -------
     DataFrame
-        A row per image: the counts of corpus BLEU (:data:`replication.bleu.COUNTS`), ``meteor`` and ``cider``, both times 100.
+        A row per image: the counts of corpus BLEU (:data:`replication.results.bleu.COUNTS`), and ``meteor`` and ``cider``
+        times 100.
 
     Raises
     ------

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.books import books_of
 from replication.corpora.documents import Document
 from replication.corpora.sources import read_splits
 from replication.corpora.text_files import open_bytes
+from replication.files.books import books_of
 from replication.files.texts import symbol_file
 
 SPLITS = ("train", "valid", "test")

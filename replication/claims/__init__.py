@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from replication.budgets import deciding
 from replication.claims import (
     bleu,
     blocks,
@@ -32,6 +31,7 @@ from replication.claims.rule import Rule
 from replication.claims.stability import stability
 from replication.claims.stated import check_claims
 from replication.files.reading import digest, noting
+from replication.results.budgets import deciding
 
 __all__ = ["TESTS", "VERDICTS", "Effect", "Finding", "Rule", "ledger"]
 

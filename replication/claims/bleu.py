@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from replication.bleu import COUNTS
 from replication.claims.comparison import leads, with_perturbed
 from replication.claims.configuration import budgets_in
 from replication.claims.curves import BASELINES, Curves, curves
@@ -20,9 +19,10 @@ from replication.claims.settings import papers_own
 from replication.claims.translation import SPARSEFINDER, rank_correlation
 from replication.files.reading import read_table
 from replication.files.verification import listed_files
-from replication.points import POINT
-from replication.results import read_replaced
-from replication.settings import read_points
+from replication.results.bleu import COUNTS
+from replication.results.measurements import read_replaced
+from replication.results.points import POINT
+from replication.results.settings import read_points
 
 #: Upper limit of the paper's "lower levels of sparsity".
 LOW_SPARSITY = 0.5

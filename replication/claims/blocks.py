@@ -12,8 +12,8 @@ from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.scores import CONFIDENCE, Units, effect, means
 from replication.files.reading import read_table
 from replication.files.verification import listed_files
-from replication.points import at_every_count
-from replication.results import read_block_times, read_blocks
+from replication.results.measurements import read_block_times, read_blocks
+from replication.results.points import at_every_count
 from replication.timing.repeats import block_seconds, note_of
 
 #: Numbers of attended blocks that the paper compares: few for Sparsefinder, many for BigBird.

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from replication.bleu import COUNTS
 from replication.claims.finding import Finding, Test
 from replication.claims.scores import Units, bleu, effect, means
-from replication.results import read_captioning
+from replication.results.bleu import COUNTS
+from replication.results.measurements import read_captioning
 
 #: Function that scores one model's captions, ``[1 + R]``.
 Score = Callable[[pd.DataFrame], np.ndarray]

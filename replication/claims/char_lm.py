@@ -13,8 +13,8 @@ import pandas as pd
 from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.scores import Units, effect, means, over_seeds, plain
 from replication.files.reading import read_table
-from replication.points import spans_at_bits
-from replication.results import SPAN_MODELS, read_characters
+from replication.results.measurements import SPAN_MODELS, read_characters
+from replication.results.points import spans_at_bits
 
 TESTS: dict[str, Test] = {}
 _claim = registering(TESTS)

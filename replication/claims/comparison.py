@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 
-from replication.budgets import Budget
 from replication.claims.curves import Curves
 from replication.claims.finding import UNKNOWN, Effect, Finding
 from replication.claims.scores import CONFIDENCE, effect, interval
 from replication.claims.settings import sparser
+from replication.results.budgets import Budget
 
 
 def leads(compared: Curves, leaders: list[str], rivals: list[str], names: list[str]) -> Finding:

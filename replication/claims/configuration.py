@@ -6,9 +6,9 @@ from pathlib import Path
 
 import yaml
 
-from replication.budgets import Budget, budgets_of
 from replication.config.budgets import Budgets
 from replication.files.reading import noted
+from replication.results.budgets import Budget, budgets_of
 
 
 def configuration(folder: Path) -> dict:

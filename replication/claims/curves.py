@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from replication.budgets import NEAR, Budget, hull_at, is_measured, pareto_at
 from replication.claims.scores import Units
 from replication.claims.settings import described, saturated
+from replication.results.budgets import NEAR, Budget, hull_at, is_measured, pareto_at
 
 #: Factor that counts every point as near a budget.
 FAR = 1e9
@@ -56,7 +56,7 @@ class Curves:
     saturated : frozenset of str
         Methods that no setting makes sparser.
     read : callable
-        Function that reads a score off points at a budget: :func:`~replication.budgets.hull_at`.
+        Function that reads a score off points at a budget: :func:`~replication.results.budgets.hull_at`.
     near : float
         Factor within which a method needs points on both sides of a budget.
     """

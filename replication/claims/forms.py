@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from replication.bleu import COUNTS
 from replication.claims.finding import Effect, Finding, Test, in_every
 from replication.claims.scores import Units, bleu, effect, over_seeds
 from replication.files.reading import read_table
 from replication.files.verification import listed_files
-from replication.results import read_cross_attention, read_forms
+from replication.results.bleu import COUNTS
+from replication.results.measurements import read_cross_attention, read_forms
 
 SENTENCES: dict[str, Test] = {}
 DOCUMENTS: dict[str, Test] = {}

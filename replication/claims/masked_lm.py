@@ -16,9 +16,9 @@ from replication.claims.unattended import KMEANS, ROUTING, kmeans_leaves, routin
 from replication.files.contents import read_json
 from replication.files.reading import noted, read_table
 from replication.files.verification import listed_files
-from replication.points import POINT, over_heads
-from replication.results import read_replaced, read_sweep
-from replication.settings import read_points
+from replication.results.measurements import read_replaced, read_sweep
+from replication.results.points import POINT, over_heads
+from replication.results.settings import read_points
 
 DISTANCE = "sparsefinder-distance"
 #: The paper's ranking of the methods: each leader with its rivals.

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from replication.bleu import COUNTS
 from replication.claims.finding import Finding, Test
 from replication.claims.scores import Units, bleu, effect, over_seeds
 from replication.files.reading import read_table
+from replication.results.bleu import COUNTS
 from replication.timing.repeats import note_of, repeats
 
 #: Sparse normalisers to which top-k is compared.

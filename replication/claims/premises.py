@@ -14,8 +14,8 @@ import numpy as np
 from replication.claims.configuration import configuration
 from replication.files.reading import read_table
 from replication.files.verification import listed_files
-from replication.points import by_budget, over_heads
-from replication.results import read_captioning, read_characters, read_forms, read_sweep
+from replication.results.measurements import read_captioning, read_characters, read_forms, read_sweep
+from replication.results.points import by_budget, over_heads
 from replication.timing.repeats import repeats
 
 CONDITION = re.compile(r"\s*([a-z_0-9]+)\s*(>=|<=)\s*([0-9.]+)\s*")

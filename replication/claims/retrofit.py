@@ -14,7 +14,7 @@ from replication.claims.configuration import budgets_in, configuration
 from replication.claims.curves import Curves, curves
 from replication.claims.finding import Effect, Finding, Test, registering
 from replication.claims.scores import Units, counted, effect, over_units, resampling
-from replication.results import read_rules, read_sparsified
+from replication.results.measurements import read_rules, read_sparsified
 
 DISTANCE, KMEANS, V2 = "sparsefinder-distance", "sparsefinder-kmeans", "sparsefinder-v2"
 #: Third-party baselines, as of 2025.

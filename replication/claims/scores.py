@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replication.bleu import corpus_bleu
 from replication.claims.finding import UNKNOWN, Effect
+from replication.results.bleu import corpus_bleu
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from replication.settings import arguments_of
+from replication.results.settings import arguments_of
 
 #: Direction in which each argument makes a graph sparser, and its limit.
 DIRECTIONS = {

@@ -23,8 +23,8 @@ from replication.claims.scores import correlation, over_seeds
 from replication.claims.settings import of_points, single
 from replication.claims.unattended import KMEANS, ROUTING, kmeans_leaves, routing_discards
 from replication.files.verification import listed_files
-from replication.points import over_heads
-from replication.results import read_sweep
+from replication.results.measurements import read_sweep
+from replication.results.points import over_heads
 
 SPARSEFINDER = [DISTANCE, KMEANS]
 #: Numbers of k-means' clusters in the paper's grid for translation.

@@ -7,8 +7,8 @@ import pandas as pd
 from replication.claims.finding import Finding
 from replication.claims.scores import over_seeds
 from replication.claims.settings import of_points, single
-from replication.points import over_heads
-from replication.results import read_sweep
+from replication.results.measurements import read_sweep
+from replication.results.points import over_heads
 
 KMEANS, ROUTING = "sparsefinder-kmeans", "routing"
 

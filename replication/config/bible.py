@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from replication.books import BIBLE, BOOKS, FOLDER, GREEK, NEW_TESTAMENT, VERSIONS, books_of
+from replication.files.books import BIBLE, BOOKS, FOLDER, GREEK, NEW_TESTAMENT, VERSIONS, books_of
 from replication.files.packages import package_file
 from replication.schema import Problem, Section, problem
 from replication.schema import types as t

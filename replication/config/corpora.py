@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from replication.books import package_of
 from replication.config.bible import BibleCharacters, BiblePairs, BibleText, installed
 from replication.config.folders import lacking_aligned, lacking_symbols, lacking_texts, of_folder, untagged
+from replication.files.books import package_of
 from replication.files.packages import package_file
 from replication.files.texts import ALIASES
 from replication.schema import MISSING, Problem, Section, checked

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Discriminator, Field, Tag
 from typing_extensions import TypeAliasType
 
-from replication import methods
 from replication.config.budgets import Budgets
-from replication.methods import Clustering, Own, Routing
-from replication.own_predictors import is_own
+from replication.predictors import methods
+from replication.predictors.methods import Clustering, Own, Routing
+from replication.predictors.own_predictors import is_own
 from replication.schema import Problem, Section
 from replication.schema import types as t
 

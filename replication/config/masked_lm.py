@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from replication.books import books_of
 from replication.config.bible import BibleText
 from replication.config.corpora import text_corpus
 from replication.config.grids import Clustering, PredictedGraphs, clusters, listed
+from replication.files.books import books_of
 from replication.files.paths import located
 from replication.schema import MISSING, Problem, Section, checked
 from replication.schema import types as t

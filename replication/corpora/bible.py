@@ -16,7 +16,7 @@ def read_chapters(books: Collection[str]) -> Iterator[Document]:
     Parameters
     ----------
     books : collection of str
-        Names out of :data:`~replication.books.BOOKS`.
+        Names out of :data:`~replication.files.books.BOOKS`.
 
     Raises
     ------

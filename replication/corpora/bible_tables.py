@@ -4,7 +4,7 @@ import csv
 from collections.abc import Collection, Iterator
 from itertools import chain
 
-from replication.books import BIBLE, BOOKS, FOLDER, NEW_TESTAMENT
+from replication.files.books import BIBLE, BOOKS, FOLDER, NEW_TESTAMENT
 from replication.files.packages import package_file
 
 
@@ -33,7 +33,7 @@ def read_rows(path: str, books: Collection[str]) -> Iterator[dict[str, str]]:
     path : str
         Path of the table in the package.
     books : collection of str
-        Names out of :data:`~replication.books.BOOKS`.
+        Names out of :data:`~replication.files.books.BOOKS`.
 
     Raises
     ------

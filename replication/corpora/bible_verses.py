@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 
-from replication.books import BIBLE, GREEK, KING_JAMES, package_of
 from replication.corpora.bible_tables import english_tables, numbers_of, read_rows
+from replication.files.books import BIBLE, GREEK, KING_JAMES, package_of
 from replication.files.packages import package_file
 
 
@@ -37,9 +37,9 @@ def read_verses(version: str, books: Collection[str]) -> dict[str, Verse]:
     Parameters
     ----------
     version : str
-        One of :data:`~replication.books.VERSIONS`: ``"en"``, ``"grc"`` or ``"kjv"``.
+        One of :data:`~replication.files.books.VERSIONS`: ``"en"``, ``"grc"`` or ``"kjv"``.
     books : collection of str
-        Names out of :data:`~replication.books.BOOKS`.
+        Names out of :data:`~replication.files.books.BOOKS`.
 
     Raises
     ------

@@ -7,9 +7,9 @@ from replication.config import Config, Section
 from replication.config.folders import aligned_names
 from replication.corpora.sources import name_of
 from replication.files.texts import aligned_file, symbol_file, text_files
-from replication.layout import ALL_SPLITS
-from replication.places import symbol_place, symbol_place_names
-from replication.text_places import ParallelPlace, TokenPlace, parallel_place_names, token_place_names
+from replication.run.layout import ALL_SPLITS
+from replication.run.places import symbol_place, symbol_place_names
+from replication.run.text_places import ParallelPlace, TokenPlace, parallel_place_names, token_place_names
 
 
 def with_origin(message: str, config: Config) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate, pairwise
 
-from replication.books import LINKED, books_of
 from replication.corpora.alignment import link_tokens, linked_by_keys, to_pharaoh
 from replication.corpora.bible_verses import Verse, linked_words, read_verse_pairs
 from replication.corpora.document_blocks import cut_into_blocks, join_sentences
 from replication.corpora.documents import Document
 from replication.corpora.folder import read_folder
 from replication.corpora.parallel import read_parallel
+from replication.files.books import LINKED, books_of
 
 
 def name_of(source: dict) -> str:

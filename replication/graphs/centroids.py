@@ -10,7 +10,7 @@ from replication.files.contents import check_tensors
 from replication.files.storage import read_tensors, write_tensors
 from replication.graphs.grids import Member
 from replication.graphs.shards import LayerGraphs, open_graphs
-from replication.predictor_files import predictor_class
+from replication.predictors.predictor_files import predictor_class
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.predictors import Predictor, fit_centroids, fit_routing_centroids
 from sparselib.projections import Batch, Projection

@@ -12,9 +12,9 @@ from itertools import product
 
 from torch import Tensor
 
-from replication.own_predictors import fits, is_own
-from replication.predictor_files import predictor_class, predictor_modules
-from replication.settings import OWN, label
+from replication.predictors.own_predictors import fits, is_own
+from replication.predictors.predictor_files import predictor_class, predictor_modules
+from replication.results.settings import OWN, label
 from sparselib.predictors import Predictor
 
 

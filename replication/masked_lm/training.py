@@ -20,9 +20,9 @@ from transformers import (
 )
 
 from replication.files.unfinished import keep_whole_checkpoints
-from replication.layout import ADAPTERS
 from replication.masked_lm.adapters import add_adapters, write_adapters
 from replication.masked_lm.model import ALPHA, IGNORED, check_length, masked_loss
+from replication.run.layout import ADAPTERS
 from replication.training import (
     COUNT,
     INDEX,

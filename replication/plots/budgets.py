@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from replication.budgets import hull_at
-from replication.methods import Method
+from replication.predictors.methods import Method
+from replication.results.budgets import hull_at
 from sparselib import pareto_front
 
 #: Ticks of a share axis.

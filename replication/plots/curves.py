@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replication.methods import BLOCK_METHODS, BLUE, GREEN, VERMILLION, styled
 from replication.plots.budgets import TICKS, draw_curve, mark_gold, share_axis
 from replication.plots.style import COLUMN, TEXT, legend_below
-from replication.results import CHARACTER_MODELS, SPAN_MODELS
+from replication.predictors.methods import BLOCK_METHODS, BLUE, GREEN, VERMILLION, styled
+from replication.results.measurements import CHARACTER_MODELS, SPAN_MODELS
 
 #: Shares at which the curves of a head's small panel are drawn: with 72 of them, each takes its part of the file's size.
 SMALL = 8
@@ -146,7 +146,7 @@ def spans_in_training(logs: pd.DataFrame) -> Figure:
     Parameters
     ----------
     logs : DataFrame
-        Rows of :func:`replication.results.read_characters` (``log.csv``) of models with spans.
+        Rows of :func:`replication.results.measurements.read_characters` (``log.csv``) of models with spans.
     """
     corpora = sorted(logs["corpus"].unique())
     width = COLUMN if len(corpora) == 1 else TEXT

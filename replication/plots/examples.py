@@ -15,7 +15,7 @@ from replication.graphs import centroids as centroid_files
 from replication.graphs import projections as projection_files
 from replication.graphs.analysis import coreferent_pairs
 from replication.graphs.shards import open_graphs
-from replication.points import nearest
+from replication.results.points import nearest
 from sparselib import masks
 from sparselib.dense_attention import attention_weights
 from sparselib.masks.combine import combine

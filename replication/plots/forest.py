@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from replication.methods import GREEN, GREY, VERMILLION, YELLOW
 from replication.plots.style import TEXT
+from replication.predictors.methods import GREEN, GREY, VERMILLION, YELLOW
 
 #: Colour and marker of each verdict, by its word in ledgers.
 STYLES = {

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from replication.methods import RULES
 from replication.plots.budgets import draw_curve, share_axis
+from replication.predictors.methods import RULES
 
 
 def rules(axes: Axes, points: pd.DataFrame, measure: str) -> None:
@@ -16,7 +16,7 @@ def rules(axes: Axes, points: pd.DataFrame, measure: str) -> None:
     axes : Axes
         Panel to draw into.
     points : DataFrame
-        Rows of :func:`replication.points.rule_points`, by seed.
+        Rows of :func:`replication.results.points.rule_points`, by seed.
     measure : str
         Column to draw; lower is better for ``drift``, higher for others.
     """

@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from replication.methods import BLOCK_METHODS
 from replication.plots.curves import against_blocks, block_axis, score_floor, side_by_side
 from replication.plots.style import BROWN, TEXT, VERMILLION, YELLOW, legend_below, powers_of_ten
+from replication.predictors.methods import BLOCK_METHODS
 from replication.timing.repeats import block_seconds, is_disturbed, measurable, summary
 
 #: Label, colour and line of each timed attention in the scaling figure; block-sparse ones have a colour per density.
@@ -82,7 +82,7 @@ def times_against_blocks(axes: Axes, timed: pd.DataFrame) -> None:
     axes : Axes
         Panel to draw into.
     timed : DataFrame
-        Rows of :func:`replication.results.read_block_times`. Each repeat is averaged over block sizes.
+        Rows of :func:`replication.results.measurements.read_block_times`. Each repeat is averaged over block sizes.
     """
     seconds = 1000 * block_seconds(timed).groupby("repeat").mean()
     counts = timed[timed["method"].isin(BLOCK_METHODS)]["count"]
@@ -113,7 +113,7 @@ def blocks_by_size(points: pd.DataFrame, timed: pd.DataFrame, full: float) -> Fi
         ``block_size``, ``method``, ``count``, ``seed``, ``alpha`` and ``score``. Where scores under softmax would flatten the
         others, they are at the lower edge.
     timed : DataFrame
-        Rows of :func:`replication.results.read_block_times`.
+        Rows of :func:`replication.results.measurements.read_block_times`.
     full : float
         The full model's score.
     """

@@ -24,7 +24,7 @@ def bleu_against_budget(axes: Axes, forms: pd.DataFrame, form: str = "Top-k") ->
     axes : Axes
         Panel to draw into.
     forms : DataFrame
-        Rows of :func:`replication.points.as_trained`.
+        Rows of :func:`replication.results.points.as_trained`.
     form : str
         Attention form to draw. The band is the range of full attention's seeds.
     """

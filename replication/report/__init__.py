@@ -21,9 +21,9 @@ from replication.files.machines import joined, machines
 from replication.files.manifest import read_manifest
 from replication.files.provenance import source_hash
 from replication.files.verification import listed_files
-from replication.layout import MaskedLM
 from replication.report.checks import check_notebook
 from replication.report.facts import commit, finished, texts
+from replication.run.layout import MaskedLM
 
 #: Figure at the top of the page: the papers' central comparison.
 FIRST = "sparsefinder/fig04_tradeoff"

@@ -12,7 +12,7 @@ def fit_blocks(config: ConfigFile) -> None:
 
     from replication.graphs import centroids, projections
     from replication.graphs.shards import open_graphs
-    from replication.places import predicted_blocks
+    from replication.run.places import predicted_blocks
     from replication.steps import receive
     from sparselib.blocks.chunks import Chunks
 
@@ -41,7 +41,7 @@ def evaluate_blocks(config: ConfigFile) -> None:
     from replication.masked_lm import blocks as masked_lm_blocks
     from replication.masked_lm.evaluation import read_masked_text, sequence_losses
     from replication.masked_lm.model import load_entmax_model
-    from replication.places import predicted_blocks
+    from replication.run.places import predicted_blocks
     from replication.steps import receive
     from sparselib.blocks.chunks import Chunks
 
@@ -74,7 +74,7 @@ def time_blocks(config: ConfigFile) -> None:
     from replication.masked_lm import blocks as masked_lm_blocks
     from replication.masked_lm.evaluation import read_masked_text
     from replication.masked_lm.model import load_entmax_model
-    from replication.places import predicted_blocks
+    from replication.run.places import predicted_blocks
     from replication.steps import receive
     from sparselib.blocks.chunks import Chunks
 
@@ -102,10 +102,10 @@ def time_steps(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.files.contents import read_json
     from replication.files.provenance import hardware
     from replication.files.storage import write_table
-    from replication.layout import CHARACTER_FILES
-    from replication.places import symbol_place
+    from replication.run.layout import CHARACTER_FILES
+    from replication.run.places import symbol_place
+    from replication.run.trained import members
     from replication.steps import receive
-    from replication.trained import members
 
     section, files = symbol_place(receive(config, "time_steps", place=place), place)
     folders = {name: files.model(name, section.seeds[0]) for name in members(section.models)}
@@ -128,8 +128,8 @@ def normalizer_speed(config: ConfigFile) -> None:
 
     from replication.files.provenance import provenance
     from replication.files.storage import write_json, write_table
+    from replication.run.text_places import ParallelPlace
     from replication.steps import receive
-    from replication.text_places import ParallelPlace
     from replication.translation.contenders import CONTENDERS
     from replication.translation.speed import measure
 
@@ -151,7 +151,7 @@ def scaling(config: ConfigFile, threads: Threads = 1) -> None:
     import torch
 
     from replication.files.storage import write_table
-    from replication.places import scaling
+    from replication.run.places import scaling
     from replication.steps import receive
     from replication.timing.contenders import untrained_prediction
     from replication.timing.scaling import measure
@@ -171,7 +171,7 @@ def scaling(config: ConfigFile, threads: Threads = 1) -> None:
 
 def _check_block_inputs(run) -> None:
     """Verify what evaluating and timing blocks read."""
-    from replication.places import masked_lm
+    from replication.run.places import masked_lm
 
     _, files = masked_lm(run)
     inputs(files.model.parent, files.tokenizer, files.tokenizer.parent, files.tokens("valid"))
@@ -181,7 +181,7 @@ def _variants(run, network, text, chunks, seed: int):
     """Return the ways to choose blocks of one size, with the students of one seed."""
     from replication.graphs import centroids, projections
     from replication.masked_lm.blocks import variants
-    from replication.places import masked_lm
+    from replication.run.places import masked_lm
 
     section, files = masked_lm(run)
 

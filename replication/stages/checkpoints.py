@@ -19,9 +19,9 @@ def ship(names: Names, config: ConfigFile, code: Code, checkpoints: Checkpoints 
     """Store weights of trained models in half precision, with what made them, and list their hashes in weights.csv."""
     from replication.config import load
     from replication.files.checkpoints import MODEL, SUMMARY, ship
-    from replication.layout import results_folder
-    from replication.places import find
-    from replication.trained import trained_models
+    from replication.run.layout import results_folder
+    from replication.run.places import find
+    from replication.run.trained import trained_models
 
     run = load(config)
     models = trained_models(run)
@@ -39,9 +39,9 @@ def weights(names: Names, config: ConfigFile, code: Code) -> None:
     """Unpack shipped models, if settings, seed and text are those that made them; other code is only reported."""
     from replication.config import load
     from replication.files.checkpoints import unpack
-    from replication.layout import ADAPTERS, results_folder
-    from replication.places import find
-    from replication.trained import trained_models
+    from replication.run.layout import ADAPTERS, results_folder
+    from replication.run.places import find
+    from replication.run.trained import trained_models
 
     run = load(config)
     if not run.checkpoints:

@@ -11,10 +11,10 @@ def extract(config: ConfigFile) -> None:
     """Store queries and keys of every layer of the masked language model, from which the gold graphs follow."""
     from replication.corpora.tokens import read_tokens
     from replication.graphs.shards import sample_sequences
-    from replication.layout import SPLITS
     from replication.masked_lm.evaluation import extract_graphs
     from replication.masked_lm.model import load_entmax_model
-    from replication.places import masked_lm
+    from replication.run.layout import SPLITS
+    from replication.run.places import masked_lm
     from replication.steps import receive
 
     run = receive(config, "extract")
@@ -30,8 +30,8 @@ def extract(config: ConfigFile) -> None:
 def extract_decoder(place: TranslatorPlace, config: ConfigFile) -> None:
     """Store queries and keys of every layer of a translator's decoder self-attention."""
     from replication.files.storage import write_table
-    from replication.layout import SPLITS
-    from replication.places import translator
+    from replication.run.layout import SPLITS
+    from replication.run.places import translator
     from replication.steps import receive
     from replication.translation.evaluation import extract_decoder_graphs
     from replication.translation.model import BATCH_TOKENS, load_translator
@@ -51,7 +51,7 @@ def project(task: GraphPlace, config: ConfigFile) -> None:
     """Learn the projections of every layer, from every seed."""
     from replication.graphs import projections
     from replication.graphs.shards import open_graphs
-    from replication.places import graph_task
+    from replication.run.places import graph_task
     from replication.steps import receive
 
     run = receive(config, "project", place=task)
@@ -73,7 +73,7 @@ def cluster(task: GraphPlace, config: ConfigFile) -> None:
     from replication.graphs.grids import cluster_counts
     from replication.graphs.projections import load as load_projection
     from replication.graphs.shards import open_graphs
-    from replication.places import graph_task
+    from replication.run.places import graph_task
     from replication.steps import receive
 
     run = receive(config, "cluster", place=task)
@@ -95,8 +95,8 @@ def sweep(task: GraphPlace, config: ConfigFile, method: Methods = None) -> None:
     from replication.graphs import centroids, projections
     from replication.graphs.grids import expand
     from replication.graphs.sweep import sweep_layer
-    from replication.places import graph_task
-    from replication.settings import as_columns
+    from replication.results.settings import as_columns
+    from replication.run.places import graph_task
     from replication.steps import receive
 
     run = receive(config, "sweep", place=task, method=method)
@@ -137,7 +137,7 @@ def coreference(config: ConfigFile) -> None:
     from replication.corpora.tokens import KIND, read_tokens
     from replication.files.storage import read_header, write_table
     from replication.graphs.analysis import coreference_by_head
-    from replication.places import masked_lm
+    from replication.run.places import masked_lm
     from replication.steps import receive
 
     section, files = masked_lm(receive(config, "coreference"))
@@ -154,7 +154,7 @@ def tags(config: ConfigFile) -> None:
     from replication.files.storage import read_header, write_table
     from replication.graphs import centroids, projections
     from replication.graphs.analysis import tags_over_clusters
-    from replication.places import masked_lm
+    from replication.run.places import masked_lm
     from replication.steps import receive
 
     run = receive(config, "tags")
@@ -178,10 +178,10 @@ def passage(config: ConfigFile) -> None:
     from replication.corpora.tokens import load_tokenizer, read_tokens
     from replication.files.storage import write_json
     from replication.graphs import centroids, projections
-    from replication.layout import layer_file
     from replication.masked_lm.model import load_entmax_model
     from replication.masked_lm.passage import cut, passage_data
-    from replication.places import masked_lm
+    from replication.run.layout import layer_file
+    from replication.run.places import masked_lm
     from replication.steps import receive
 
     run = receive(config, "passage")
@@ -199,7 +199,7 @@ def factorised(config: ConfigFile) -> None:
     """Measure keys per query of the factorised patterns, and the layers after which each position reaches all earlier ones."""
     from replication.files.storage import write_table
     from replication.graphs.reach import factorised_reach
-    from replication.layout import reach_table
+    from replication.run.layout import reach_table
     from replication.steps import receive
 
     write_table(reach_table(receive(config, "factorised").profile), factorised_reach())
@@ -214,8 +214,8 @@ def attention_parts(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.char_lm.models import load_model
     from replication.files.contents import read_json
     from replication.files.storage import write_table
-    from replication.layout import CHARACTER_FILES
-    from replication.places import symbol_place
+    from replication.run.layout import CHARACTER_FILES
+    from replication.run.places import symbol_place
     from replication.steps import receive
 
     section, files = symbol_place(receive(config, "attention_parts", place=place), place)

@@ -106,10 +106,10 @@ def report(
     from replication.files.runs import place_of
     from replication.files.storage import replacing
     from replication.files.verification import inputs, listed_files, verify
-    from replication.layout import MaskedLM
     from replication.report import EXPLORER, page
     from replication.report.explorer import explorer
     from replication.report.rendered import render
+    from replication.run.layout import MaskedLM
 
     root = results.absolute().parents[1]
     if results.is_dir() and results.absolute() != root / "results" / results.name:

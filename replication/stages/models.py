@@ -14,7 +14,7 @@ def perplexity(config: ConfigFile) -> None:
     from replication.files.storage import write_table
     from replication.masked_lm import evaluation
     from replication.masked_lm.model import NAMES, load_entmax_model
-    from replication.places import masked_lm
+    from replication.run.places import masked_lm
     from replication.steps import receive
 
     section, files = masked_lm(receive(config, "perplexity"))
@@ -47,7 +47,7 @@ def bleu(task: TranslatorPlace, config: ConfigFile) -> None:
     import pandas as pd
 
     from replication.files.storage import replacing, write_table
-    from replication.places import translator
+    from replication.run.places import translator
     from replication.steps import receive
     from replication.translation.evaluation import ceiling, score, to_text
     from replication.translation.model import BATCH_TOKENS, load_translator
@@ -76,10 +76,10 @@ def measure_characters(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.char_lm.models import load_model
     from replication.files.contents import read_json
     from replication.files.storage import write_table
-    from replication.layout import ALL_SPLITS, CHARACTER_FILES
-    from replication.places import symbol_place
+    from replication.run.layout import ALL_SPLITS, CHARACTER_FILES
+    from replication.run.places import symbol_place
+    from replication.run.trained import members
     from replication.steps import receive
-    from replication.trained import members
 
     section, files = symbol_place(receive(config, "measure_characters", place=place), place)
     folders = [files.model(model, seed) for model in members(section.models) for seed in section.seeds]
@@ -118,7 +118,7 @@ def character_baselines(place: SymbolsPlace, config: ConfigFile) -> None:
     from replication.char_lm.data import Alphabet
     from replication.char_lm.evaluation import baselines
     from replication.files.storage import write_table
-    from replication.layout import Symbols, results_folder
+    from replication.run.layout import Symbols, results_folder
     from replication.steps import receive
 
     files = Symbols(results_folder(receive(config, "character_baselines", place=place).profile) / place)
@@ -136,10 +136,10 @@ def measure_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> 
 
     from replication.corpora.alignment import from_pharaoh
     from replication.files.storage import write_table, write_tensors
-    from replication.places import cells_of
+    from replication.run.places import cells_of
+    from replication.run.text_places import ParallelPlace
+    from replication.run.trained import word_alignment_is_known
     from replication.steps import receive
-    from replication.text_places import ParallelPlace
-    from replication.trained import word_alignment_is_known
     from replication.translation.cross_attention import describe
     from replication.translation.forms import FULL, TOP_K, attending_fully, measure
     from replication.translation.model import BATCH_TOKENS, load_translator
@@ -185,10 +185,10 @@ def measure_captioners(config: ConfigFile) -> None:
     from replication.captioning.scores import corpus
     from replication.files.contents import read_json
     from replication.files.storage import write_table
-    from replication.layout import CAPTIONER_FILES
-    from replication.places import captioning, region_features
+    from replication.run.layout import CAPTIONER_FILES
+    from replication.run.places import captioning, region_features
+    from replication.run.trained import members
     from replication.steps import receive
-    from replication.trained import members
 
     run_config = receive(config, "measure_captioners")
     section, files = captioning(run_config)

@@ -11,7 +11,7 @@ def init(name: Annotated[str, typer.Argument(help="name of the method, such as m
     """Write a predictor and a profile with it into this folder; both run as they are."""
     from pathlib import Path
 
-    from replication.starter import commands, start
+    from replication.predictors.starter import commands, start
 
     written = " and ".join(path.name for path in start(name, Path()))
     typer.echo(
@@ -29,8 +29,8 @@ def check(
     import torch
     import yaml
 
-    from replication.laws import DIMENSION, HEADS, LENGTHS, broken_laws, drawn
-    from replication.own_predictors import fits, own_class, unfit_arguments
+    from replication.predictors.laws import DIMENSION, HEADS, LENGTHS, broken_laws, drawn
+    from replication.predictors.own_predictors import fits, own_class, unfit_arguments
     from sparselib.projections import Batch
 
     given = {name: yaml.safe_load(value) for name, _, value in (pair.partition("=") for pair in values or [])}
@@ -58,8 +58,8 @@ def store_predictor(
 ) -> None:
     """Copy the file of an own predictor into the run's folder, for archives and stored runs."""
     from replication.files.storage import replacing
-    from replication.layout import results_folder
-    from replication.own_predictors import own_file, stored_name
+    from replication.predictors.own_predictors import own_file, stored_name
+    from replication.run.layout import results_folder
     from replication.steps import receive
 
     run = receive(config, "store_predictor", predictor=predictor)

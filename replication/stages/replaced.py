@@ -14,8 +14,8 @@ def replace(config: ConfigFile) -> None:
     from replication.graphs.replaced import Replacements
     from replication.masked_lm.evaluation import evaluate_replaced, read_masked_text
     from replication.masked_lm.model import load_entmax_model
-    from replication.places import masked_lm
-    from replication.settings import as_columns
+    from replication.results.settings import as_columns
+    from replication.run.places import masked_lm
     from replication.steps import receive
 
     run = receive(config, "replace")
@@ -39,8 +39,8 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
     """Measure BLEU with predicted graphs in the decoder's self-attention, in all layers and heads, from every seed."""
     from replication.files.storage import write_table
     from replication.graphs.replaced import Replacements
-    from replication.places import translator
-    from replication.settings import as_columns
+    from replication.results.settings import as_columns
+    from replication.run.places import translator
     from replication.steps import receive
     from replication.translation.evaluation import evaluate_replaced
     from replication.translation.model import BATCH_TOKENS, load_translator
@@ -69,11 +69,11 @@ def decode(task: TranslatorPlace, config: ConfigFile) -> None:
 
 def _members(section, files):
     """Return the members of the grid with their windows: as configured, or those that the recall sweep has at each budget."""
-    from replication.budgets import budgets_of
-    from replication.chosen import chosen
     from replication.graphs.grids import expand
-    from replication.points import over_heads, over_seeds
-    from replication.settings import read_points
+    from replication.results.budgets import budgets_of
+    from replication.results.chosen import chosen
+    from replication.results.points import over_heads, over_seeds
+    from replication.results.settings import read_points
 
     grid = section.replaced
     if not grid.budgets:
@@ -99,7 +99,7 @@ def _students(files, layers: int, seeds: Iterable[int], members):
     """
     from replication.graphs import centroids, projections
     from replication.graphs.replaced import ModelStudents
-    from replication.layout import layer_file
+    from replication.run.layout import layer_file
 
     students, fitted = {}, [member for member, _ in members if member.fits]
     if fitted:

@@ -13,13 +13,13 @@ def measure_rules(config: ConfigFile) -> None:
     import pandas as pd
 
     from replication.files.storage import write_table
-    from replication.places import retrofit
+    from replication.results.settings import as_columns
     from replication.retrofit.measuring import measure
     from replication.retrofit.model import load_encoder
     from replication.retrofit.rules import clusters, fixed, learned
     from replication.retrofit.students import fit_students
     from replication.retrofit.text import batches, sequences
-    from replication.settings import as_columns
+    from replication.run.places import retrofit
     from replication.steps import receive
     from sparselib.huggingface import use_attention
     from sparselib.huggingface.gold import gold_rule
@@ -60,12 +60,12 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
     """Tune every head to a target recall, save the heads' settings, and measure them on other text."""
     from replication.files.manifest import add_output
     from replication.files.storage import write_table
-    from replication.places import retrofit
+    from replication.results.settings import as_columns, label
     from replication.retrofit.measuring import measure
     from replication.retrofit.model import load_encoder
     from replication.retrofit.rules import SelectionRule
     from replication.retrofit.text import batches, drawn_sequences, sequences
-    from replication.settings import as_columns, label
+    from replication.run.places import retrofit
     from replication.steps import receive
     from sparselib.huggingface import sparsify as tuned
     from sparselib.huggingface.gold import gold_rule
@@ -95,7 +95,7 @@ def sparsify(config: ConfigFile, recall: Annotated[str, typer.Option(help="one o
 
 def _model(run) -> str:
     """Return the folder of the run's own masked language model, or the name of another model."""
-    from replication.layout import MaskedLM, results_folder
+    from replication.run.layout import MaskedLM, results_folder
 
     if run.retrofit.model != "masked_lm":
         return run.retrofit.model

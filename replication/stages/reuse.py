@@ -25,7 +25,7 @@ def reuse(
     from replication.files.manifest import MANIFEST, changing, options_hash, read_manifest
     from replication.files.runs import CONFIGURATION, place_of
     from replication.files.verification import files_of, inputs
-    from replication.layout import results_folder
+    from replication.run.layout import results_folder
     from replication.stages.ledger import write_configuration
     from replication.steps import steps
     from replication.steps.reuse import unchanged

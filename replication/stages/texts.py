@@ -9,8 +9,8 @@ def corpus(place: TextPlace, config: ConfigFile) -> None:
     from replication.corpora.documents import write_documents
     from replication.corpora.held_out import check_held_out, remembering, sentences_of
     from replication.corpora.sources import name_of, read_splits
+    from replication.run.text_places import TokenPlace
     from replication.steps import receive
-    from replication.text_places import TokenPlace
 
     text = TokenPlace(receive(config, "corpus", place=place), place)
     source, training = text.corpus.given(), set()
@@ -33,8 +33,8 @@ def tokenize(place: TextPlace, config: ConfigFile) -> None:
     """Cut a corpus into sequences of subword ids, with tags and coreference chains beside them."""
     from replication.corpora import tokens
     from replication.corpora.documents import read_documents, read_tag_source
+    from replication.run.text_places import TokenPlace
     from replication.steps import receive
-    from replication.text_places import TokenPlace
 
     text = TokenPlace(receive(config, "tokenize", place=place), place)
     made_here = text.makes_tokenizer
@@ -62,8 +62,8 @@ def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
     from replication.corpora.sources import name_of, read_alignments, read_document_blocks, read_parallel_splits
     from replication.corpora.spacing import fit_tokenizer
     from replication.files.storage import replacing
+    from replication.run.text_places import ParallelPlace
     from replication.steps import receive
-    from replication.text_places import ParallelPlace
 
     text = ParallelPlace(receive(config, "parallel_corpus", place=place), place)
     source, splits, languages = text.corpus.given(), list(text.splits), list(text.pair)
@@ -89,8 +89,8 @@ def parallel_corpus(place: PairPlace, config: ConfigFile) -> None:
 
 def binarize(place: PairPlace, config: ConfigFile) -> None:
     """Tokenise aligned sentences, cut them into joint subwords, and write fairseq's binary format."""
+    from replication.run.text_places import ParallelPlace
     from replication.steps import receive
-    from replication.text_places import ParallelPlace
     from replication.translation.data import binarize
 
     text = ParallelPlace(receive(config, "binarize", place=place), place)
@@ -104,7 +104,7 @@ def characters(place: SymbolsPlace, config: ConfigFile) -> None:
     """Write or read a text of characters or pixels, and split it."""
     from replication.char_lm.corpus import read_corpus
     from replication.files.storage import replacing, write_json
-    from replication.places import symbol_place
+    from replication.run.places import symbol_place
     from replication.steps import receive
 
     section, files = symbol_place(receive(config, "characters", place=place), place)
@@ -121,7 +121,7 @@ def pictures(config: ConfigFile) -> None:
     """Draw scenes, or read Karpathy's splits of COCO and check that every image has its features."""
     from replication.captioning.pictures import read_pictures, write_features, write_pictures
     from replication.files.storage import write_json
-    from replication.places import captioning
+    from replication.run.places import captioning
     from replication.steps import receive
 
     section, files = captioning(receive(config, "pictures"))

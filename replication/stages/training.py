@@ -27,7 +27,7 @@ def train_masked_lm(config: ConfigFile, processes: Processes = 1) -> None:
     from replication.files.storage import write_json, write_table
     from replication.masked_lm.model import build_model, load_pretrained
     from replication.masked_lm.training import train
-    from replication.places import masked_lm
+    from replication.run.places import masked_lm
     from replication.steps import receive
     from replication.training import remove_checkpoints, runtime
     from sparselib.normalizers import Entmax
@@ -95,8 +95,8 @@ def train_translation(place: PairPlace, config: ConfigFile, processes: Processes
     start(processes)
     from replication.files.provenance import provenance
     from replication.files.storage import write_json, write_table
+    from replication.run.text_places import ParallelPlace
     from replication.steps import receive
-    from replication.text_places import ParallelPlace
     from replication.translation.lengths import left_out
     from replication.translation.training import FIXED, train
 
@@ -133,10 +133,10 @@ def train_characters(place: SymbolsPlace, model: ModelName, seed: ModelSeed, con
     from replication.char_lm.training import Recipe, checkpoint_of, train
     from replication.files.provenance import provenance
     from replication.files.storage import write_json, write_table
-    from replication.layout import ALL_SPLITS
-    from replication.places import symbol_place
+    from replication.run.layout import ALL_SPLITS
+    from replication.run.places import symbol_place
+    from replication.run.trained import members
     from replication.steps import receive
-    from replication.trained import members
 
     section, files = symbol_place(receive(config, "train_characters", place=place, model=model, seed=seed), place)
     # What a model says of itself takes precedence over what all models have in common.
@@ -163,9 +163,9 @@ def train_forms(place: FormsPlace, config: ConfigFile, cell: Cells = None) -> No
 
     from replication.files.provenance import provenance
     from replication.files.storage import write_json, write_table
-    from replication.places import cells_of
+    from replication.run.places import cells_of
+    from replication.run.text_places import ParallelPlace
     from replication.steps import receive
-    from replication.text_places import ParallelPlace
     from replication.training import remove_checkpoints
     from replication.translation.forms import form_options
     from replication.translation.lengths import left_out
@@ -194,8 +194,8 @@ def train_normalizers(config: ConfigFile) -> None:
 
     from replication.files.provenance import provenance
     from replication.files.storage import write_json, write_table
+    from replication.run.text_places import ParallelPlace
     from replication.steps import receive
-    from replication.text_places import ParallelPlace
     from replication.training import remove_checkpoints
     from replication.translation.contenders import CONTENDERS
     from replication.translation.lengths import left_out
@@ -228,9 +228,9 @@ def train_captioner(model: ModelName, seed: ModelSeed, config: ConfigFile) -> No
     from replication.captioning.training import train
     from replication.files.provenance import provenance
     from replication.files.storage import write_json, write_table
-    from replication.places import captioning, region_features
+    from replication.run.places import captioning, region_features
+    from replication.run.trained import members
     from replication.steps import receive
-    from replication.trained import members
     from replication.training import remove_checkpoints, runtime, see_one_gpu
 
     see_one_gpu()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from replication.config import Config, load
-from replication.places import find
+from replication.run.places import find
 from replication.steps.blocks import block_steps
 from replication.steps.captioning import captioning_steps
 from replication.steps.char_lm import symbol_steps

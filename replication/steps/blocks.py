@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from replication.layout import MaskedLM, tokenizer_files
+from replication.run.layout import MaskedLM, tokenizer_files
 from replication.steps.step import Declaring, Step
 
 BASE = "masked_lm"

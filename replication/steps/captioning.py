@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from replication.layout import CAPTIONER_FILES, CAPTIONER_TABLES, Captioning
-from replication.places import region_features
+from replication.run.layout import CAPTIONER_FILES, CAPTIONER_TABLES, Captioning
+from replication.run.places import region_features
+from replication.run.trained import members
 from replication.steps.step import Declaring, Step, text_of
-from replication.trained import members
 
 BASE = "captioning"
 

@@ -5,10 +5,10 @@ Each section trains models of one size and measures n-gram baselines, with a fol
 
 from collections.abc import Iterator
 
-from replication.layout import ALL_SPLITS, CHARACTER_FILES, CHARACTER_TABLES
-from replication.places import symbol_place, symbol_place_names
+from replication.run.layout import ALL_SPLITS, CHARACTER_FILES, CHARACTER_TABLES
+from replication.run.places import symbol_place, symbol_place_names
+from replication.run.trained import members
 from replication.steps.step import Declaring, Step, text_of
-from replication.trained import members
 
 
 def symbol_steps(at: Declaring) -> Iterator[Step]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from replication.layout import FORM_TABLES, TRANSLATOR_FILES
+from replication.run.layout import FORM_TABLES, TRANSLATOR_FILES
+from replication.run.text_places import ParallelPlace, parallel_place_names
+from replication.run.trained import cell_jobs
 from replication.steps.step import Declaring, Step
-from replication.text_places import ParallelPlace, parallel_place_names
-from replication.trained import cell_jobs
 
 
 def form_steps(at: Declaring) -> Iterator[Step]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from replication.places import graph_task, graph_task_names
+from replication.run.places import graph_task, graph_task_names
 from replication.steps.predictors import fitted_to
 from replication.steps.step import Declaring, Step
 

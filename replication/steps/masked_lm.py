@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from replication.layout import SPLITS, MaskedLM, tokenizer_files
+from replication.run.layout import SPLITS, MaskedLM, tokenizer_files
+from replication.run.text_places import TokenPlace, token_place_names
+from replication.run.trained import masked_lm_files
 from replication.steps.predictors import fitted_to
 from replication.steps.step import Declaring, Step, model_in, text_of
-from replication.text_places import TokenPlace, token_place_names
-from replication.trained import masked_lm_files
 
 BASE = "masked_lm"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from replication.own_predictors import is_own, own_file, own_names, stored_name
+from replication.predictors.own_predictors import is_own, own_file, own_names, stored_name
 from replication.steps.step import Declaring, Step
 
 

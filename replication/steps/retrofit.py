@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from replication.layout import SPLITS, MaskedLM, Retrofit
+from replication.run.layout import SPLITS, MaskedLM, Retrofit
+from replication.run.text_places import TokenPlace
 from replication.steps.step import Declaring, Step, model_in
-from replication.text_places import TokenPlace
 
 
 def retrofit_steps(at: Declaring) -> Iterator[Step]:

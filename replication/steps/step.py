@@ -8,7 +8,7 @@ from pathlib import Path
 
 from replication.config import Config
 from replication.corpora.inputs import files_in, files_of
-from replication.layout import results_folder
+from replication.run.layout import results_folder
 
 
 def no_files() -> list[Path]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from replication.layout import TRANSLATOR_FILES, reach_table, scaling_table
+from replication.run.layout import TRANSLATOR_FILES, reach_table, scaling_table
+from replication.run.text_places import ParallelPlace
+from replication.run.trained import CONTENDERS
 from replication.steps.step import Declaring, Step
-from replication.text_places import ParallelPlace
-from replication.trained import CONTENDERS
 
 
 def normalizer_steps(at: Declaring) -> Iterator[Step]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from replication.layout import SPLITS, TRANSLATOR_FILES
-from replication.places import translators
+from replication.run.layout import SPLITS, TRANSLATOR_FILES
+from replication.run.places import translators
+from replication.run.text_places import ParallelPlace, parallel_place_names
 from replication.steps.predictors import fitted_to
 from replication.steps.step import Declaring, Step, text_of
-from replication.text_places import ParallelPlace, parallel_place_names
 
 BASE = "translation"
 

@@ -1,8 +1,8 @@
 """Efficient Sparsefinder on Brown: nats and visited blocks at the smallest block size."""
 
 from replication.files.paths import ROOT
-from replication.methods import BLOCK_METHODS
-from replication.results import read_blocks
+from replication.predictors.methods import BLOCK_METHODS
+from replication.results.measurements import read_blocks
 from replication.tables.markers import markdown
 
 

@@ -4,7 +4,7 @@ import math
 
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
-from replication.results import CHARACTER_MODELS, read_characters
+from replication.results.measurements import CHARACTER_MODELS, read_characters
 from replication.tables.markers import markdown
 
 PUBLISHED = {

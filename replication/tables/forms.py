@@ -6,8 +6,8 @@ import pandas as pd
 
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
-from replication.points import as_trained, by_budget
-from replication.results import FORMS, read_cross_attention, read_forms
+from replication.results.measurements import FORMS, read_cross_attention, read_forms
+from replication.results.points import as_trained, by_budget
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "reported" / "multi30k-forms" / "forms" / "sentences" / "fr-en"

@@ -6,7 +6,7 @@ from replication.claims.curves import Curves
 from replication.claims.masked_lm import recall_curves
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
-from replication.methods import METHODS
+from replication.predictors.methods import METHODS
 from replication.tables.markers import markdown
 
 #: Initial query and key weights of runs with the same corpus and length.

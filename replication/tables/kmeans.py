@@ -2,14 +2,14 @@
 
 import pandas as pd
 
-from replication.budgets import budgets_of, deciding
 from replication.claims.comparison import leads
 from replication.claims.curves import Curves, curves
 from replication.claims.masked_lm import DISTANCE, KMEANS, ROUTING
 from replication.claims.settings import single
 from replication.config.budgets import Budgets
 from replication.files.paths import ROOT
-from replication.settings import read_points
+from replication.results.budgets import budgets_of, deciding
+from replication.results.settings import read_points
 from replication.tables.markers import markdown
 
 FOLDER = ROOT / "reported" / "brown-512" / "kmeans"

@@ -9,8 +9,8 @@ import yaml
 from replication.claims import TASKS
 from replication.files.paths import ROOT
 from replication.files.reading import read_table
-from replication.points import by_budget, over_heads
-from replication.results import read_forms, read_sweep
+from replication.results.measurements import read_forms, read_sweep
+from replication.results.points import by_budget, over_heads
 from replication.tables.markers import markdown
 
 FINE_TUNED, INDEPENDENT, TIED = "fine-tuned encoder", "from scratch, independent weights", "from scratch, tied weights"

@@ -4,8 +4,8 @@ import numpy as np
 
 from replication.claims.retrofit import TARGET, left_out, points_of, sparsities_at
 from replication.files.paths import ROOT
-from replication.methods import RULES
-from replication.results import read_rules, read_sparsified
+from replication.predictors.methods import RULES
+from replication.results.measurements import read_rules, read_sparsified
 from replication.tables.markers import markdown
 from sparselib.huggingface import read_report
 

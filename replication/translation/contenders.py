@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication import trained
+from replication.run import trained
 from replication.translation.fairseq.normalizers import IMPLEMENTATIONS
 
 

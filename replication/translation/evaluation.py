@@ -10,12 +10,12 @@ from sacrebleu.metrics import BLEU
 from torch import Tensor
 from tqdm import tqdm
 
-from replication.bleu import COUNTS
 from replication.corpora.spacing import join_tokens
 from replication.corpora.subwords import join_pieces
 from replication.graphs import replaced
 from replication.graphs.replaced import Replacements
 from replication.graphs.shards import writing_graphs
+from replication.results.bleu import COUNTS
 from replication.translation.model import Translator
 from sparselib.control import Graph, LayerCall
 
@@ -49,7 +49,7 @@ def score(hypotheses: list[str], references: list[str], language: str) -> tuple[
 
 
 def sentence_counts(hypotheses: list[str], references: list[str], language: str) -> pd.DataFrame:
-    """Return a row per sentence: its number ``sentence``, and the counts of corpus BLEU, :data:`replication.bleu.COUNTS`."""
+    """Return a row per sentence: its number ``sentence``, and the counts of :data:`replication.results.bleu.COUNTS`."""
     metric, rows = metric_of(language, effective_order=True), []
     for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True)):
         bleu = metric.sentence_score(hypothesis, [reference])

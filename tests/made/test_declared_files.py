@@ -16,7 +16,7 @@ from replication.files import paths
 from replication.files.manifest import MANIFEST, encode, excerpt, read_manifest
 from replication.files.runs import root_of
 from replication.files.schema import table_at
-from replication.layout import results_folder
+from replication.run.layout import results_folder
 from workflow.notebooks import notebooks
 
 ROOT = paths.ROOT

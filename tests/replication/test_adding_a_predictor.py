@@ -11,9 +11,9 @@ from snakemake.utils import update_config
 from replication.config import ConfigurationError, parse
 from replication.files.paths import ROOT
 from replication.graphs.grids import expand
-from replication.methods import METHODS, styled
-from replication.settings import as_columns, labelled
-from replication.starter import commands, start
+from replication.predictors.methods import METHODS, styled
+from replication.predictors.starter import commands, start
+from replication.results.settings import as_columns, labelled
 from replication.steps import steps
 from workflow.closure import closure, closure_hash
 

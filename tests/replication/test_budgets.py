@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication.budgets import budgets_of, deciding, hull_at, is_measured, pareto_at
 from replication.config.budgets import Budgets
+from replication.results.budgets import budgets_of, deciding, hull_at, is_measured, pareto_at
 
 
 def test_a_run_has_the_multiples_of_its_gold_share_and_the_shares_up_to_half_of_the_pairs():

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from replication.budgets import Budget, is_measured
-from replication.chosen import chosen
+from replication.results.budgets import Budget, is_measured
+from replication.results.chosen import chosen
 
 
 def points(**methods):

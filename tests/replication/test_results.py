@@ -8,10 +8,10 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from replication import results
-from replication.points import at_every_count, over_heads, over_seeds, span_at, spans_at_bits, spread
-from replication.results import read_block_times, read_blocks, read_characters, read_replaced, read_sweep
-from replication.settings import as_columns
+from replication.results import measurements as results
+from replication.results.measurements import read_block_times, read_blocks, read_characters, read_replaced, read_sweep
+from replication.results.points import at_every_count, over_heads, over_seeds, span_at, spans_at_bits, spread
+from replication.results.settings import as_columns
 from sparselib.forms import FORMS
 
 MEASURES = ["recall", "sparsity", "precision", "exact", "keyless", "gold_sparsity"]

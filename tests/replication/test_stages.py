@@ -26,10 +26,10 @@ from replication.graphs import projections
 from replication.graphs.centroids import fit_members
 from replication.graphs.grids import expand
 from replication.graphs.shards import open_graphs
-from replication.layout import MaskedLM, layer_file
 from replication.masked_lm.model import load_entmax_model
 from replication.masked_lm.passage import cut, passage_data
-from replication.settings import labelled
+from replication.results.settings import labelled
+from replication.run.layout import MaskedLM, layer_file
 
 #: Examples of the guide to predictors of the user.
 EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/add-a-predictor.md").read_text(), re.DOTALL)

@@ -14,8 +14,8 @@ import yaml
 
 from replication.config import load
 from replication.files.paths import ROOT
+from replication.predictors.starter import commands, start
 from replication.stages import MODULE_OF
-from replication.starter import commands, start
 from replication.steps import steps
 from workflow import closure as closures
 from workflow.closure import LOCK, closure, closure_hash, notebook_closure, notebook_hash
@@ -31,16 +31,17 @@ EDITED = [LOCK, *MODULES[::90]]
 IMPORTED_BY_CONFIGURATION_AND_STEPS = {
     f"replication/{name}.py"
     for name in (
-        "books",
         "corpora/__init__",
         "corpora/inputs",
         "files/__init__",
+        "files/books",
         "files/manifest",
         "files/packages",
         "files/paths",
         "files/texts",
         "files/verification",
-        "methods",
+        "predictors/__init__",
+        "predictors/methods",
     )
 }
 #: Steps of the demo, by name.
@@ -181,7 +182,7 @@ def test_no_import_is_hidden():
         path for path in MODULES if re.search(r"import_module|__import__|runpy|exec\(", (ROOT / path).read_text())
     }
     packages = ("replication/stages", "sparselib", "sparselib/huggingface", "sparselib/predictors")
-    finding = ("replication/own_predictors.py", "replication/predictor_files.py")
+    finding = ("replication/predictors/own_predictors.py", "replication/predictors/predictor_files.py")
     expected = {*finding, "sparselib/kernels.py", *(f"{name}/__init__.py" for name in packages)}
     assert hidden == expected
 

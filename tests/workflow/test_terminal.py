@@ -189,7 +189,7 @@ Traceback (most recent call last):
              ^^^^^^^^^^^
   File "/a/.venv/lib/python3.11/site-packages/papermill/execute.py", line 251, in raise_for_execution_errors
     raise error
-  File "/a/replication/results.py", line 3, in read
+  File "/a/replication/results/measurements.py", line 3, in read
     return read_table(path)
 OSError: [Errno 28] No space left on device
 """
@@ -199,7 +199,7 @@ OSError: [Errno 28] No space left on device
     assert [line[2:] for line in capsys.readouterr().out.splitlines()[2:]] == [
         "Executing notebook with kernel: python3",
         "Traceback (most recent call last):",
-        '  File "/a/replication/results.py", line 3, in read',
+        '  File "/a/replication/results/measurements.py", line 3, in read',
         "    return read_table(path)",
         "OSError: [Errno 28] No space left on device",
     ]

@@ -4,10 +4,10 @@ import shlex
 from pathlib import Path
 
 from replication.corpora.inputs import content_of, files_in
-from replication.layout import MaskedLM, results_folder
+from replication.run.layout import MaskedLM, results_folder
 from replication.stages import MODULE_OF
 from replication.steps import steps
-from replication.trained import trained_models
+from replication.run.trained import trained_models
 from workflow.closure import closure_hash, notebook_hash
 from workflow.environment import use_own_environment
 from workflow.notebooks import measured, notebooks

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from replication import plots
 from replication.files.paths import ROOT
-from replication.methods import BLUE, GREY, VERMILLION
 from replication.plots.forest import forest
-from replication.points import over_heads
-from replication.results import read_sweep
+from replication.predictors.methods import BLUE, GREY, VERMILLION
+from replication.results.measurements import read_sweep
+from replication.results.points import over_heads
 from replication.tables.claims import DECIDED, findings
 from replication.tables.initialisation import RUNS
 from sparselib.predictors import Distance

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from replication.captioning.dice import Dice
 from replication.captioning.scenes import (
     CAPTIONS,
     CELL,
@@ -19,7 +20,6 @@ from replication.captioning.scenes import (
     scene,
     scenes,
 )
-from replication.dice import Dice
 
 
 @given(st.integers(0, 10**6))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from replication.claims.masked_lm import GOLD_SPARSITY, PERPLEXITY
-from replication.methods import METHODS
+from replication.predictors.methods import METHODS
 
 #: A run that meets every premise.
 CONFIGURATION = {

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 from made_graphs import APART, perplexity
 
-from replication.bleu import COUNTS
 from replication.claims.forms import GLOBAL_FORMS, LOCAL_FORMS
 from replication.claims.retrofit import RIVALS
+from replication.results.bleu import COUNTS
 
 #: (nats, milliseconds) of a world in which all claims about blocks hold by far, by method and K.
 BLOCKS = {

@@ -12,7 +12,7 @@ from worlds import CLAIMS, judged_alone
 
 from replication import plots
 from replication.claims import VERDICTS, scores
-from replication.methods import METHODS, RULES
+from replication.predictors.methods import METHODS, RULES
 
 #: What a grid may lack: whole methods or forms, and windows, budgets or seeds of those that it has.
 KEYS = ["method", "form", "window", "budget", "count", "seed", "setting"]

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from made_models import speed
 
-from replication.bleu import COUNTS, corpus_bleu
 from replication.claims.finding import UNKNOWN
 from replication.claims.normalizer_speed import TESTS
+from replication.results.bleu import COUNTS, corpus_bleu
 
 SENTENCES = 200
 

@@ -6,13 +6,13 @@ from command_line import list_files
 from made_graphs import CONFIGURATION, masked_nats, translated_bleu
 from worlds import ALL_CLAIMS, judged, write_world
 
-from replication.budgets import deciding
 from replication.claims.compared import comparisons, with_comparisons
 from replication.claims.one_claim import one_claim
 from replication.claims.overview import overview
 from replication.claims.rule import Rule
 from replication.claims.runs import counts, ledgers
 from replication.config.grids import COMPARED
+from replication.results.budgets import deciding
 from replication.tables import claims as tables
 from workflow.ending import ending
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from replication.budgets import budgets_of
 from replication.claims import scores
 from replication.claims.comparison import profile
 from replication.claims.curves import Curves, Points
@@ -11,6 +10,7 @@ from replication.claims.finding import FAILS
 from replication.claims.rule import Rule
 from replication.claims.scores import UNKNOWN, Units, effect, interval, means
 from replication.config.budgets import Budgets
+from replication.results.budgets import budgets_of
 
 #: Simulated data sets of a cell: the standard error of a coverage is half a point.
 DATA_SETS = 2500

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replication.budgets import budgets_of
 from replication.claims.comparison import in_words, leads
 from replication.claims.curves import above, curves
 from replication.claims.finding import DEPENDS, FAILS, HOLDS, UNDECIDED, UNTESTED
 from replication.claims.rule import Rule
 from replication.claims.scores import Units
 from replication.config.budgets import Budgets
+from replication.results.budgets import budgets_of
 
 #: Share of the gold graph: budgets at 0.1, 0.2 and 0.5 decide.
 GOLD = 0.1

@@ -7,8 +7,8 @@ from made import MADE
 from made_graphs import CONFIGURATION
 from worlds import CLAIMS, judged, judged_alone
 
-from replication.budgets import deciding
 from replication.claims.premises import parse
+from replication.results.budgets import deciding
 
 #: How far from the threshold effects are made, in the claim's unit; a few per cent of it are their spread over seeds.
 STEPS = {"nats": 0.5, "bits": 0.1, "of the bits": 0.1, "times": 0.5, "": 0.3, "of all pairs": 0.002, "of d / r": 0.1}

@@ -10,11 +10,11 @@ from made import MADE
 from made_graphs import CONFIGURATION
 from worlds import ALL_CLAIMS, judged, write_world
 
-from replication.budgets import deciding
 from replication.claims import TASKS, TESTS, VERDICTS, ledger
 from replication.claims.premises import MEASURES, parse
 from replication.claims.rule import Rule
 from replication.files.paths import ROOT
+from replication.results.budgets import deciding
 
 COLUMNS = [
     "id",

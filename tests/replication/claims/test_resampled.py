@@ -7,8 +7,8 @@ from made import MADE
 from made_graphs import CONFIGURATION, PAIRS
 from worlds import judged_alone
 
-from replication.bleu import COUNTS, corpus_bleu
-from replication.points import POINT
+from replication.results.bleu import COUNTS, corpus_bleu
+from replication.results.points import POINT
 
 SEQUENCES = 30
 

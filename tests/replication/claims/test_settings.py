@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from replication.claims.settings import described, papers_own, saturated, single, sparser
-from replication.settings import arguments_of, label
+from replication.results.settings import arguments_of, label
 
 
 def points(**methods):

@@ -6,12 +6,12 @@ from made import MADE
 from made_graphs import CONFIGURATION
 from worlds import judged_alone
 
-from replication.budgets import budgets_of
 from replication.claims.comparison import leads
 from replication.claims.curves import curves
 from replication.claims.rule import Rule
 from replication.claims.stability import counted, stability
 from replication.config.budgets import Budgets
+from replication.results.budgets import budgets_of
 
 CLAIM, SWEEP = "mlm-recall-distance-first", "masked_lm/sweep/seeds.csv"
 HOLDS = [1.0, 1.01, 0.99]

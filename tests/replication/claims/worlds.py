@@ -8,7 +8,7 @@ import yaml
 
 from replication.claims import judge, ledger
 from replication.files.paths import ROOT
-from replication.settings import as_columns
+from replication.results.settings import as_columns
 
 #: All that is claimed, whatever the task.
 ALL_CLAIMS = pd.read_csv(ROOT / "config/published/claims.csv", keep_default_na=False)

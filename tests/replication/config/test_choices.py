@@ -13,7 +13,7 @@ from replication.char_lm.training import Recipe
 from replication.config import captioning, char_lm, grids, masked_lm, retrofit, scaling, translation
 from replication.config.reference import json_schema
 from replication.graphs.grids import cluster_counts, predictor_class
-from replication.results import CHARACTER_MODELS, PATTERN_MODELS
+from replication.results.measurements import CHARACTER_MODELS, PATTERN_MODELS
 from replication.retrofit.rules import FIXED, LEARNED
 from replication.retrofit.students import fit_students
 from replication.timing.contenders import untrained_prediction

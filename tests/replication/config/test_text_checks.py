@@ -3,8 +3,8 @@
 import pytest
 from changes import FROM_SCRATCH, changed, problems
 
-from replication.books import BOOKS
 from replication.config import folders
+from replication.files.books import BOOKS
 
 ENDINGS = "that ends in .txt, .txt.gz, .conllu or .conllu.gz"
 #: Sections that read a folder, the files of a folder that they can read, and the file that is replaced by another ending.

@@ -5,12 +5,12 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
 
-from replication.books import BOOKS, books_of
 from replication.char_lm.corpus import read_corpus
 from replication.config import ConfigurationError, load
 from replication.corpora.bible import read_chapters
 from replication.corpora.sources import read_parallel_splits, read_splits
 from replication.files import packages
+from replication.files.books import BOOKS, books_of
 from replication.files.paths import ROOT
 
 SOURCE = {"source": "bible", "valid": ["Ruth", "Jude"]}

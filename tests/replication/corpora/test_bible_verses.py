@@ -6,13 +6,13 @@ from importlib.metadata import distribution
 import pytest
 import yaml
 
-from replication.books import BIBLE, BOOKS, LINKED
 from replication.config import ConfigurationError, load
 from replication.corpora import bible_tables, bible_verses, sources
 from replication.corpora.bible import read_chapters
 from replication.corpora.bible_verses import linked_words, read_verse_pairs, read_verses
 from replication.corpora.subwords import tokenizer
 from replication.files import packages
+from replication.files.books import BIBLE, BOOKS, LINKED
 from replication.files.paths import ROOT
 
 SOURCE = {"source": "bible", "valid": ["James"], "test": ["Jude", "3 John"]}

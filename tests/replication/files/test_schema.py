@@ -13,7 +13,7 @@ from replication.files.manifest import read_manifest
 from replication.files.paths import ROOT
 from replication.files.schema import check_table, read_declared, table_at, tables
 from replication.files.storage import read_tensors, write_table, write_tensors
-from replication.settings import ARGUMENTS
+from replication.results.settings import ARGUMENTS
 
 STORED = sorted(path.parent for path in (ROOT / "reported").glob("*/claims.csv"))
 #: A column of each kind, range and rule for empty cells, which all that is checked of a column depends on.

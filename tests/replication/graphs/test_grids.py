@@ -8,7 +8,7 @@ import torch
 
 from replication.graphs import grids
 from replication.graphs.grids import Member, cluster_counts, expand
-from replication.settings import arguments_of
+from replication.results.settings import arguments_of
 from sparselib import predictors
 
 CENTROIDS = {"kmeans-4": torch.zeros(2, 4, 3), "kmeans-8": torch.zeros(2, 8, 3), "routing-4": torch.ones(2, 4, 3)}

@@ -13,10 +13,10 @@ from safetensors.torch import load, load_file, save_file
 from replication.files.checkpoints import half_precision
 from replication.files.manifest import add_output, making
 from replication.files.storage import FormatError, read_header
-from replication.layout import ADAPTERS
 from replication.masked_lm.adapters import KIND, merge_adapters
 from replication.masked_lm.model import load_model, load_pretrained
 from replication.masked_lm.training import train
+from replication.run.layout import ADAPTERS
 
 RANK = 3
 

@@ -11,11 +11,11 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 from profiles import MASKED_LM, RETROFIT
 from replication.corpora.tokens import KIND
 from replication.files.storage import write_tensors
-from replication.points import rule_points
-from replication.results import read_rules, read_sparsified
+from replication.results.measurements import read_rules, read_sparsified
+from replication.results.points import rule_points
+from replication.results.settings import label
 from replication.retrofit.model import load_encoder
 from replication.retrofit.text import drawn_sequences
-from replication.settings import label
 from sparselib.huggingface import Sparsified
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 60}

@@ -10,11 +10,11 @@ from word_by_word import ARCHITECTURE, TRAINING
 pytest.importorskip("replication.translation.fairseq")
 from fairseq.sequence_generator import SequenceGenerator
 
-from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
 from replication.files.storage import read_tensors
 from replication.graphs.replaced import ModelStudents, Replacements
 from replication.graphs.shards import open_graphs
+from replication.results.bleu import COUNTS, corpus_bleu
 from replication.translation.data import binarize
 from replication.translation.evaluation import (
     ceiling,

@@ -10,9 +10,9 @@ from command_line import assert_one_line, configure, list_files, run, succeed
 
 pytest.importorskip("replication.translation.fairseq")
 from profiles import FORMS
-from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
 from replication.files.storage import read_header, read_tensors
+from replication.results.bleu import COUNTS, corpus_bleu
 from replication.translation.cross_attention import describe, word_map, word_maps
 from replication.translation.data import binarize
 from replication.translation.forms import attended, attending_fully, form_options, measure

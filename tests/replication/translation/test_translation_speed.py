@@ -11,8 +11,8 @@ from command_line import assert_one_line, configure, run, succeed
 
 pytest.importorskip("replication.translation.fairseq")
 from profiles import NORMALIZER_SPEED
-from replication.bleu import COUNTS, corpus_bleu
 from replication.corpora.parallel import write_parallel
+from replication.results.bleu import COUNTS, corpus_bleu
 from replication.translation.contenders import CONTENDERS, SOFTMAX
 from replication.translation.fairseq.transformer import PLACES
 from replication.translation.speed import SPEEDS, measure

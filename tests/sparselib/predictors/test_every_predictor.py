@@ -9,7 +9,7 @@ import pytest
 import torch
 from drawing import drawn, drawn_in_turn
 
-from replication.laws import broken_laws
+from replication.predictors.laws import broken_laws
 from sparselib.forms import FORMS, form
 from sparselib.predictors import (
     BigBird,

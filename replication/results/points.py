@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from replication.methods import BLOCK_METHODS
-from replication.results import FORMS, SPAN_MODELS, read_rules, read_sparsified
+from replication.predictors.methods import BLOCK_METHODS
+from replication.results.measurements import FORMS, SPAN_MODELS, read_rules, read_sparsified
 
 POINT = ["seed", "method", "setting", "window"]
 
@@ -52,7 +52,7 @@ def by_budget(forms: pd.DataFrame, measure: str = "bleu") -> pd.DataFrame:
     Parameters
     ----------
     forms : DataFrame
-        Rows of :func:`~replication.results.read_forms`.
+        Rows of :func:`~replication.results.measurements.read_forms`.
     measure : str
         Column to average.
 
@@ -75,7 +75,8 @@ def spans_at_bits(logs: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     logs : DataFrame
-        Rows of :func:`~replication.results.read_characters` (``log.csv``) of one corpus; models without spans are ignored.
+        Rows of :func:`~replication.results.measurements.read_characters` (``log.csv``) of one corpus; models without spans
+        are ignored.
 
     Returns
     -------

@@ -4,9 +4,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.config import Config, Section
-from replication.layout import ALL_SPLITS, SPLITS, NormalizerSpeed, ParallelText, Tokens, Translation, results_folder
-from replication.places import section_of, translators
-from replication.trained import members
+from replication.run.layout import (
+    ALL_SPLITS,
+    SPLITS,
+    NormalizerSpeed,
+    ParallelText,
+    Tokens,
+    Translation,
+    results_folder,
+)
+from replication.run.places import section_of, translators
+from replication.run.trained import members
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import re
 from keyword import iskeyword
 from pathlib import Path
 
-from replication.methods import METHODS, UNPREDICTED
+from replication.predictors.methods import METHODS, UNPREDICTED
 
 PREDICTOR = '''\
 """Predictor of the method NAME."""

@@ -4,10 +4,13 @@ import ast
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sparselib
-from replication.own_predictors import is_own, own_class
-from sparselib.predictors import Predictor
+from replication.predictors.own_predictors import is_own, own_class
+
+if TYPE_CHECKING:
+    from sparselib.predictors import Predictor
 
 PACKAGE = "sparselib.predictors"
 
@@ -30,6 +33,6 @@ def _is_predictor(node: ast.ClassDef) -> bool:
     return dataclass and (predicts or bool(node.bases))
 
 
-def predictor_class(name: str) -> type[Predictor]:
+def predictor_class(name: str) -> "type[Predictor]":
     """Return the predictor of this name, from its file in ``sparselib/predictors`` or a user's; no other file is imported."""
     return own_class(name) if is_own(name) else getattr(import_module(predictor_modules()[name]), name)

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, model_validator
 
-from replication.own_predictors import own_file, unfit_arguments
+from replication.predictors.own_predictors import own_file, unfit_arguments
 from replication.schema import Problem, Section, checked
 from replication.schema import types as t
 from replication.schema.sections import refuse

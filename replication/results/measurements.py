@@ -7,7 +7,7 @@ import pandas as pd
 
 from replication.files.reading import read_table
 from replication.files.verification import listed_files
-from replication.settings import read_points
+from replication.results.settings import read_points
 
 #: Attention forms, with the names and in the order of the published tables.
 FORMS = ["Full", "Block", "Window", "Dilated", "Global", "Random", "BigBird", "Top-k self", "Top-k", "Top-k OOW",

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from replication.budgets import NEAR, Budget
+from replication.results.budgets import NEAR, Budget
 
 #: Factor by which masks in lower layers may raise the shares in higher ones: chosen points stay on their side of a budget.
 RISE = 1.1
@@ -25,9 +25,9 @@ def chosen(points: pd.DataFrame, budgets: Iterable[Budget], per_side: int = 1) -
     Returns
     -------
     set of tuple
-        ``(method, setting, window)``: of the points on each side of a budget within :data:`~replication.budgets.NEAR`, those
-        with the highest recall. Points that a :data:`RISE` of their share may take to the other side, or too far from the
-        budget, count only if there are too few others.
+        ``(method, setting, window)``: of the points on each side of a budget within
+        :data:`~replication.results.budgets.NEAR`, those with the highest recall. Points that a :data:`RISE` of their share may
+        take to the other side, or too far from the budget, count only if there are too few others.
 
     Examples
     --------

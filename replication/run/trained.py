@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from replication.books import LINKED
 from replication.config import Config, Section
-from replication.layout import (
+from replication.files.books import LINKED
+from replication.run.layout import (
     ADAPTERS,
     CAPTIONER_FILES,
     CHARACTER_FILES,

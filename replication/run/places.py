@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from replication.config import Config, Section
-from replication.layout import (
+from replication.run.layout import (
     Captioning,
     GraphTask,
     MaskedLM,
@@ -16,7 +16,7 @@ from replication.layout import (
     results_folder,
     scaling_table,
 )
-from replication.trained import Cell, cells, members, symbol_lms
+from replication.run.trained import Cell, cells, members, symbol_lms
 
 T = TypeVar("T")
 

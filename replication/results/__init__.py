@@ -1,0 +1,1 @@
+"""Measurements of a run: their tables, settings, points and budgets."""

@@ -1,0 +1,1 @@
+"""What a configuration trains and measures, and where its files are."""
