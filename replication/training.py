@@ -221,7 +221,8 @@ def _sort_metadata(path: Path) -> None:
     with open(path, "r+b") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
-        header["__metadata__"] = dict(sorted(header.get("__metadata__", {}).items()))
+        if "__metadata__" in header:
+            header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
         text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
         file.seek(8)
         file.write(text.ljust(length))

@@ -38,20 +38,19 @@ Method = TypeAliasType(
 Methods = Annotated[dict[t.Name, Method], Field(min_length=1)]
 
 
+ListedRule = TypeAliasType("ListedRule", Annotated[_any_of(methods.RULES), Field(discriminator="predictor")])
 Rule = TypeAliasType(
     "Rule",
     Annotated[
-        _any_of(methods.RULES),
-        Field(
-            discriminator="predictor",
-            description="A selection rule and its arguments; a list is a point of the grid per value.",
-        ),
+        Annotated[ListedRule, Tag(t.LISTED)] | Annotated[Own, Tag(t.OWN)],
+        Discriminator(_kind),
+        Field(description="A selection rule and its arguments; a list is a point of the grid per value."),
     ],
 )
 Rules = Annotated[dict[t.Name, Rule], Field(min_length=1)]
 #: Start of the ids of the ledger's rows that `compare` adds, which no claim of a paper has.
 COMPARED = "compared-"
-_CLASSES = [kind for union in (Listed, Rule) for kind in get_args(get_args(union.__value__)[0])]
+_CLASSES = [kind for union in (Listed, ListedRule) for kind in get_args(get_args(union.__value__)[0])]
 #: Arguments of all predictors and selection rules, each once.
 ARGUMENTS = tuple(dict.fromkeys(name for kind in _CLASSES for name in kind.model_fields if name != "predictor"))
 

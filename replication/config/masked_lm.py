@@ -12,6 +12,7 @@ from replication.config.bible import BibleText
 from replication.config.corpora import text_corpus
 from replication.config.grids import Clustering, PredictedGraphs, clusters, listed
 from replication.files.books import books_of
+from replication.files.encoders import ENCODERS
 from replication.files.paths import located
 from replication.schema import MISSING, Problem, Section, checked
 from replication.schema import types as t
@@ -71,13 +72,23 @@ class PretrainedModel(_Attention):
     """A pretrained model to fine-tune. A vocabulary head that it lacks starts from random weights, with a note."""
 
     pretrained: Pretrained = Field(
-        description="A hub name, a folder, or `package:NAME/FOLDER` in an installed package."
+        description="A hub name, a folder, or `package:NAME/FOLDER` in an installed package: an encoder with a masked-LM head "
+        f"in transformers ({', '.join(ENCODERS)})."
     )
     adapter_rank: t.Maybe[t.Count] = Field(
         None, description="Rank of low-rank adapters to train in place of the layers' weights."
     )
     hidden_dropout_prob: t.Maybe[t.Dropout] = Field(None, description="Dropout in place of the pretrained model's.")
     attention_probs_dropout_prob: t.Maybe[t.Dropout] = Field(None, description="The same for attention weights.")
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        found = settings_of(self.pretrained)
+        if found and (kind := found.get("model_type")) not in ENCODERS:
+            yield ("pretrained",), f"must be one of {', '.join(ENCODERS)}, got {kind} in {self.pretrained}"
+        for key in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            if found and getattr(self, key) is not None and key not in found:
+                yield (key,), f"must be left out, because the config.json of {self.pretrained} has no such key"
 
 
 class NewModel(_Attention):
@@ -164,12 +175,12 @@ class Blocks(Section):
     repeats: t.Count = Field(description="Repeats of each time measurement.")
 
 
-def _layers_of(pretrained: str) -> int | None:
-    """Return the number of layers of a model in a package or folder; None if there is none."""
+def settings_of(pretrained: str) -> dict[str, object]:
+    """Return the configuration of a model in a package or folder; an empty one if there is none."""
     try:
-        return json.loads(Path(located(pretrained), "config.json").read_text()).get("num_hidden_layers")
+        return json.loads(Path(located(pretrained), "config.json").read_text())
     except (OSError, ValueError):
-        return None
+        return {}
 
 
 def _unseen(name: str) -> Iterator[Problem]:
@@ -203,10 +214,22 @@ class _Model(Section):
     def problems(self) -> Iterator[Problem]:
         yield from _seen(self.corpus, self.unseen)
         of_pretrained = isinstance(self.model, PretrainedModel)
-        layers = _layers_of(self.model.pretrained) if of_pretrained else self.model.num_hidden_layers
+        found = settings_of(self.model.pretrained) if of_pretrained else self.model.given()
+        layers = found.get("num_hidden_layers", found.get("n_layers"))
         if layers not in (None, self.layers):
             source = f"in {self.model.pretrained}" if of_pretrained else "as model.num_hidden_layers"
             yield ("layers",), f"must be {layers} {source}, got {self.layers}"
+        # Gold graphs are those of all tokens, and a layer with a window hides some of them in longer sequences.
+        window = found.get("sliding_window") or found.get("local_attention", 0) // 2
+        if (
+            window
+            and "sliding_attention" in found.get("layer_types", ["sliding_attention"])
+            and self.length > window + 1
+        ):
+            yield (
+                ("length",),
+                f"must be at most {window + 1} for the windows of {self.model.pretrained}, got {self.length}",
+            )
         per_step = self.training.per_device_train_batch_size * self.training.gradient_accumulation_steps
         for key, sequences in (("training", per_step), ("evaluation", self.evaluation.sequences)):
             share = getattr(self, key).mask_probability

@@ -9,7 +9,7 @@ from torch import Tensor
 from replication.files.contents import check_tensors
 from replication.files.storage import read_tensors, write_tensors
 from replication.graphs.grids import Member
-from replication.graphs.shards import LayerGraphs, open_graphs
+from replication.graphs.shards import LayerGraphs
 from replication.predictors.predictor_files import predictor_class
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.predictors import Predictor, fit_centroids, fit_routing_centroids
@@ -55,15 +55,15 @@ def fit_block_layer(
     return {f"kmeans-{count}": fit_centroids(sample, count, seed) for count in clusters}
 
 
-def fit_members(members: Sequence[Member], path: Path, projection: Projection, seed: int) -> dict[str, Predictor]:
-    """Return the members that fit themselves to the gold graphs in a file, by their :attr:`Member.point`."""
-    with open_graphs(path) as graphs:
-        batches = graphs.batches(BATCH_SIZE)
-        return {
-            member.point: predictor_class(member.predictor).fit(batches, projection, seed, **member.arguments)
-            for member in members
-            if member.fits
-        }
+def fit_members(
+    members: Sequence[Member], batches: Iterable[Batch], projection: Projection, seed: int
+) -> dict[str, Predictor]:
+    """Return the members that fit themselves to the gold graphs of one layer, by their :attr:`Member.point`."""
+    return {
+        member.point: predictor_class(member.predictor).fit(batches, projection, seed, **member.arguments)
+        for member in members
+        if member.fits
+    }
 
 
 def sample_points(

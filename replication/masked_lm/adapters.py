@@ -8,29 +8,24 @@ from pathlib import Path
 
 from peft import LoraConfig
 from peft.tuners.lora import LoraModel
+from torch import nn
 from transformers import PreTrainedModel
 
 from replication.files.contents import load_weights
 from replication.files.paths import located
 from replication.files.storage import FormatError, read_header, read_tensors, write_tensors
-from replication.masked_lm.model import ALPHA, HEADS, load_pretrained
+from replication.masked_lm.model import ALPHA, in_head, load_pretrained
 from replication.training import save_trained
 from sparselib.huggingface.own_normalizer import keep_normalizer
 from sparselib.normalizers import Entmax
 
 KIND = "adapters"
-#: Linear maps of BERT's and RoBERTa's layers; those of the vocabulary head have the same names.
-TARGETS = f"(?!{'|'.join(HEADS)}).*layer.*(query|key|value|dense)"
-#: Small weights that are trained themselves.
-WHOLE = ("LayerNorm", "bias")
-#: The head's matrix is the token embeddings, which stay as they are.
-TIED = "decoder.weight"
 
 
 def add_adapters(model: PreTrainedModel, rank: int) -> LoraModel:
-    """Add an adapter to each linear map of the layers, and freeze the map's own weights and the token embeddings.
+    """Add an adapter to each linear map of the encoder, and freeze the map's own weights and the token embeddings.
 
-    The vocabulary head, biases and layer normalisations are trained themselves.
+    The vocabulary head without its matrix, biases and layer normalisations are trained themselves.
 
     Parameters
     ----------
@@ -39,10 +34,11 @@ def add_adapters(model: PreTrainedModel, rank: int) -> LoraModel:
     rank : int
         Rank of each adapter. The product is scaled by 2 (``lora_alpha = 2 * rank``).
     """
-    adapted = LoraModel(model, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=TARGETS), "default")
+    maps = [name for name, part in model.named_modules() if isinstance(part, nn.Linear) and not in_head(model, name)]
+    adapted = LoraModel(model, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=maps), "default")
+    matrix = model.get_output_embeddings().weight
     for name, weight in model.named_parameters():
-        in_head = name.startswith(HEADS) and TIED not in name
-        if in_head or any(part in name for part in WHOLE):
+        if weight is not matrix and (weight.ndim == 1 or in_head(model, name)):
             weight.requires_grad_(True)
     return adapted
 

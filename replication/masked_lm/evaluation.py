@@ -1,7 +1,8 @@
 """Measurements of a masked language model with entmax: perplexity, attention graphs, and perplexity under predicted graphs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isclose
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from replication.graphs.shards import writing_graphs
 from replication.masked_lm.model import IGNORED, check_length, masked_loss
 from sparselib import metrics
 from sparselib.control import AttentionControl, Graph, LayerCall
+from sparselib.dense_attention import PLAIN
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,27 @@ def extract_graphs(
     folder: Path,
     batch_size: int,
 ) -> None:
-    """Write the queries and keys of every layer for ``input_ids[sequence]``, unmasked, to a file per layer."""
+    """Write the queries and keys of every layer for ``input_ids[sequence]``, unmasked, to a file per layer.
+
+    Raises
+    ------
+    ValueError
+        If queries and keys do not give the model's gold graph: a token cannot see another one, or scores have other terms.
+    """
     model.eval()
-    heads = model.config.num_attention_heads
-    length, dimension = input_ids.shape[1], model.config.hidden_size // heads
+    length, calls = input_ids.shape[1], []
     check_length(model, length)
+    with control.observing(lambda call, mask: calls.append(call)):
+        model.base_model(input_ids[sequence[:1]].long().to(model.device))
+    _, heads, _, dimension = calls[0].q.shape
+    for call in calls:
+        scale = call.scoring.scale or dimension**-0.5
+        if not (
+            call.visible.all() and isclose(scale * dimension**0.5, 1) and replace(call.scoring, scale=None) == PLAIN
+        ):
+            raise ValueError(
+                f"`model` must attend to all {length} tokens by q.k / sqrt({dimension}), but layer {call.layer} does not"
+            )
     paths = [folder / f"layer{layer:02}.safetensors" for layer in range(control.layers)]
     normalizers = [control.normalizer_of(layer) for layer in range(control.layers)]
     with writing_graphs(paths, sequence, heads, length, dimension, causal=False, normalizers=normalizers) as writer:

@@ -13,7 +13,9 @@ from transformers import (
     RobertaForMaskedLM,
     set_seed,
 )
+from transformers.utils import ModelOutput
 
+from replication.files.encoders import ENCODERS
 from replication.files.paths import located
 from sparselib.control import AttentionControl
 from sparselib.huggingface import use_attention
@@ -22,12 +24,8 @@ from sparselib.normalizers import Entmax
 IGNORED = -100
 #: Files of a model.
 FILES = ("config.json", "model.safetensors")
-#: Names of the vocabulary head: RoBERTa's and BERT's.
-HEADS = ("lm_head", "cls")
 #: Name of the normaliser's alpha in the model's configuration.
 ALPHA = "attention_alpha"
-#: How tables name an architecture, by its model type.
-NAMES = {"roberta": "RoBERTa", "bert": "BERT"}
 
 
 def build_model(
@@ -99,7 +97,8 @@ def load_model(name: str | Path) -> PreTrainedModel:
     FileNotFoundError
         If there is no model of that name.
     ValueError
-        If the model has no :func:`vocabulary_head`, or weights are missing or have other shapes than in its configuration.
+        If the model's type is none of :data:`replication.files.encoders.ENCODERS`, or if weights are missing or have
+        other shapes than in its configuration.
     """
     model, unfit = _load(name)
     if unfit:
@@ -131,9 +130,9 @@ def load_pretrained(name: str | Path, seed: int, **changes: float) -> PreTrained
     """
     set_seed(seed)
     model, unfit = _load(name, **changes)
-    head = {key for key, _ in model.named_parameters() if key.startswith(HEADS)} - model.all_tied_weights_keys.keys()
+    head = {key for key, _ in model.named_parameters() if in_head(model, key)} - model.all_tied_weights_keys.keys()
     model.config.random_head = head <= set(unfit)
-    if unfit := [key for key in unfit if not (model.config.random_head and key.startswith(HEADS))]:
+    if unfit := [key for key in unfit if not (model.config.random_head and in_head(model, key))]:
         raise ValueError(f"{name}: weights do not match the configuration: {', '.join(unfit[:3])}")
     return model
 
@@ -149,22 +148,18 @@ def _load(name: str | Path, **changes: float) -> tuple[PreTrainedModel, list[str
         raise FileNotFoundError(f"{name}: no model in that folder or on the hub ({error})") from error
     except SafetensorError as error:
         raise ValueError(f"{name}: weights are truncated or damaged ({error})") from error
-    vocabulary_head(model)
+    if model.config.model_type not in ENCODERS:
+        raise ValueError(f"{name}: must be one of {', '.join(ENCODERS)}, got {model.config.model_type}")
+    for weight in model.parameters():
+        # Parts of one stored tensor could not be saved by their names.
+        if weight.untyped_storage().nbytes() > weight.nbytes:
+            weight.data = weight.data.clone()
     return model, sorted(loading["missing_keys"]) + sorted(str(key[0]) for key in loading["mismatched_keys"])
 
 
-def vocabulary_head(model: PreTrainedModel) -> nn.Module:
-    """Return the module that maps hidden states to vocabulary scores: RoBERTa's ``lm_head`` or BERT's ``cls``.
-
-    Raises
-    ------
-    ValueError
-        If the model has neither.
-    """
-    for name in HEADS:
-        if hasattr(model, name):
-            return getattr(model, name)
-    raise ValueError(f"`model` must be like RoBERTa or BERT, got {type(model).__name__} without {' or '.join(HEADS)}")
+def in_head(model: PreTrainedModel, name: str) -> bool:
+    """Return whether a weight of this name belongs to the vocabulary head rather than to the encoder."""
+    return not name.startswith(f"{model.base_model_prefix}.")
 
 
 def load_entmax_model(folder: str | Path) -> tuple[PreTrainedModel, AttentionControl]:
@@ -185,9 +180,10 @@ def check_length(model: PreTrainedModel, length: int) -> None:
     ValueError
         If it has fewer.
     """
-    # RoBERTa's positions begin at pad_token_id + 1, BERT's at 0.
-    offset = model.config.pad_token_id + 1 if model.config.model_type == "roberta" else 0
-    positions = model.config.max_position_embeddings - offset
+    # RoBERTa's positions begin behind that of padding, BERT's at 0, and rotary ones are no weights.
+    learned = [module for name, module in model.named_modules() if name.endswith("position_embeddings")]
+    padding = next((module.padding_idx for module in learned if isinstance(module, nn.Embedding)), None)
+    positions = model.config.max_position_embeddings - (0 if padding is None else padding + 1)
     if length > positions:
         raise ValueError(f"sequences must have at most {positions} tokens, the model's positions, got {length}")
 
@@ -205,6 +201,16 @@ def masked_loss(
         To the model, such as ``attention_mask``.
     """
     chosen = labels != IGNORED
-    hidden = model.base_model(input_ids=input_ids, **inputs).last_hidden_state[chosen]
-    scores = vocabulary_head(model)(hidden).float()
+
+    def keep_chosen(module: nn.Module, arguments: tuple, output: ModelOutput) -> ModelOutput:
+        # The head maps each hidden state by itself, and most of its time would go to places that are not predicted.
+        output.last_hidden_state = output.last_hidden_state[chosen][None]
+        return output
+
+    hook = model.base_model.register_forward_hook(keep_chosen)
+    try:
+        # Not `model(...)`: training sets the loss as the model's `forward`.
+        scores = type(model).forward(model, input_ids=input_ids, **inputs).logits[0].float()
+    finally:
+        hook.remove()
     return nn.functional.cross_entropy(scores, labels[chosen], reduction=reduction)

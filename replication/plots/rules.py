@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from replication.plots.budgets import draw_curve, share_axis
-from replication.predictors.methods import RULES
+from replication.predictors.methods import RULES, styled
 
 
 def rules(axes: Axes, points: pd.DataFrame, measure: str) -> None:
@@ -22,9 +22,8 @@ def rules(axes: Axes, points: pd.DataFrame, measure: str) -> None:
     """
     sign = -1 if measure == "drift" else 1
     better = points.assign(score=sign * points[measure])
-    for name, rule in RULES.items():
-        if len(rows := better[better["method"] == name]):
-            draw_curve(axes, rows, "score", rule, lambda score: np.multiply(sign, score))
+    for name, rule in styled(points["method"], RULES).items():
+        draw_curve(axes, better[better["method"] == name], "score", rule, lambda score: np.multiply(sign, score))
     tuned = points[points["method"] == "sparsified"]
     if len(tuned):
         axes.plot(1 - tuned["sparsity"], tuned[measure], "*", color="black", markersize=8, label="each head tuned")

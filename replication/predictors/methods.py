@@ -6,7 +6,7 @@ of tables. Colours are places in the colour cycle of ``plots/print.mplstyle``. S
 solid lines, fixed patterns and third-party baselines have dashed ones.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Annotated, Literal, Self
@@ -244,13 +244,13 @@ RULES = {
 OWN_STYLES = (("black", "h"), ("black", "p"), ("dimgrey", "d"), ("dimgrey", "8"))
 
 
-#: Rows of tables that no predicted graph made.
-UNPREDICTED = ("full", "gold graph")
+#: Rows of tables that no method of a grid made.
+UNPREDICTED = ("full", "gold graph", "sparsified")
 
 
-def styled(names: Iterable[str]) -> dict[str, Method]:
-    """Return the methods of these names in the order of :data:`METHODS`, then others under their own names."""
+def styled(names: Iterable[str], listed: Mapping[str, Method] = METHODS) -> dict[str, Method]:
+    """Return the methods of these names in the order of the listed ones, then others under their own names."""
     names = dict.fromkeys(names)
-    others = [name for name in names if name not in (*METHODS, *UNPREDICTED)]
+    others = [name for name in names if name not in (*listed, *UNPREDICTED)]
     own = {name: Method(name, *style) for name, style in zip(others, cycle(OWN_STYLES), strict=False)}
-    return {name: method for name, method in METHODS.items() if name in names} | own
+    return {name: method for name, method in listed.items() if name in names} | own

@@ -1,12 +1,12 @@
 """Students of one layer, trained on a model's queries and keys: projections, token and chunk centroids, and gates."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from replication.graphs.centroids import sample_points
+from replication.graphs.centroids import FITS, sample_points
 from replication.retrofit.rivals import Gate, fit_gate
 from sparselib.blocks.chunks import Chunks
 from sparselib.huggingface.layers import NeededEdges
@@ -24,7 +24,7 @@ class LayerStudents:
     projection : Projection
         Projection of tokens.
     centroids : dict of Tensor
-        Centroids of projected tokens, by cluster count.
+        Centroids of projected tokens, by kind and cluster count: ``"kmeans-8"``.
     chunk_projection : Projection
         Projection of tokens for block selection (section 6.1).
     chunk_centroids : dict of Tensor
@@ -36,7 +36,7 @@ class LayerStudents:
     """
 
     projection: Projection
-    centroids: dict[int, Tensor]
+    centroids: dict[str, Tensor]
     chunk_projection: Projection
     chunk_centroids: dict[int, Tensor]
     gate: Gate
@@ -47,7 +47,7 @@ def fit_students(
     batches: list[NeededEdges],
     normalizer: Normalizer,
     *,
-    clusters: Iterable[int],
+    clusters: Mapping[str, list[int]],
     block_clusters: Iterable[int],
     block: int,
     dimension: int,
@@ -66,8 +66,10 @@ def fit_students(
         Queries and keys of the layer, with the edges to predict.
     normalizer : Normalizer
         The model's normaliser, whose weights the gate learns.
-    clusters, block_clusters : iterable of int
-        Cluster counts of tokens and of chunks.
+    clusters : mapping
+        Cluster counts of tokens by the kind of centroids, such as ``"kmeans"``.
+    block_clusters : iterable of int
+        Cluster counts of chunks.
     block : int
         Tokens per block.
     dimension, gate_dimension : int
@@ -96,7 +98,7 @@ def fit_students(
     projection, _ = fit_projection(batches, **training)
     lap("projection")
     tokens = sample_points(batches, projection, points, seed)
-    centroids = {count: fit_centroids(tokens, count, seed) for count in clusters}
+    centroids = {f"{kind}-{count}": FITS[kind](tokens, count, seed) for kind in clusters for count in clusters[kind]}
     lap("centroids")
     chunks = Chunks(block)
     chunk_projection, _ = fit_projection(batches, chunks=chunks, **training)

@@ -94,6 +94,7 @@ def sweep(task: GraphPlace, config: ConfigFile, method: Methods = None) -> None:
     from replication.files.storage import write_table
     from replication.graphs import centroids, projections
     from replication.graphs.grids import expand
+    from replication.graphs.shards import open_graphs
     from replication.graphs.sweep import sweep_layer
     from replication.results.settings import as_columns
     from replication.run.places import graph_task
@@ -121,8 +122,9 @@ def sweep(task: GraphPlace, config: ConfigFile, method: Methods = None) -> None:
                 projection = projections.load(files.projections(seed) / file)
                 learned = centroids.load(files.centroids(seed) / file) if files.centroids in kinds else {}
                 if any(member.fits for member in members):
-                    train = files.graphs("train", layer.header["layer"])
-                    learned |= centroids.fit_members(members, train, projection, seed)
+                    with open_graphs(files.graphs("train", layer.header["layer"])) as train:
+                        batches = train.batches(centroids.BATCH_SIZE)
+                        learned |= centroids.fit_members(members, batches, projection, seed)
                 students[seed] = projection, learned
             return sweep_layer(layer, students, members, list(section.windows), section.global_tokens)
 

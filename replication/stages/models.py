@@ -11,9 +11,10 @@ def perplexity(config: ConfigFile) -> None:
     import pandas as pd
 
     from replication.corpora.tokens import load_tokenizer, read_tokens
+    from replication.files.encoders import ENCODERS
     from replication.files.storage import write_table
     from replication.masked_lm import evaluation
-    from replication.masked_lm.model import NAMES, load_entmax_model
+    from replication.masked_lm.model import load_entmax_model
     from replication.run.places import masked_lm
     from replication.steps import receive
 
@@ -30,9 +31,8 @@ def perplexity(config: ConfigFile) -> None:
     for corpus, path in corpora.items():
         text = evaluation.read_masked_text(path, tokenizer, masking)
         nats = evaluation.baseline_cross_entropies(train_ids, text, len(tokenizer))
-        nats[f"entmax {NAMES[network.config.model_type]}"] = evaluation.cross_entropy(
-            network, text, masking["batch_size"]
-        )
+        name = f"entmax {ENCODERS[network.config.model_type]}"
+        nats[name] = evaluation.cross_entropy(network, text, masking["batch_size"])
         places = int((text.labels >= 0).sum())
         rows += [
             {"corpus": corpus, "model": model, "nats": value, "masked_tokens": places} for model, value in nats.items()

@@ -99,6 +99,7 @@ def _students(files, layers: int, seeds: Iterable[int], members):
     """
     from replication.graphs import centroids, projections
     from replication.graphs.replaced import ModelStudents
+    from replication.graphs.shards import open_graphs
     from replication.run.layout import layer_file
 
     students, fitted = {}, [member for member, _ in members if member.fits]
@@ -113,6 +114,7 @@ def _students(files, layers: int, seeds: Iterable[int], members):
             [projections.load(path) for path in learned], [centroids.load(path) for path in found]
         )
         for layer, of_layer in enumerate(students[seed].centroids if fitted else ()):
-            projection = students[seed].projections[layer]
-            of_layer |= centroids.fit_members(fitted, files.graphs("train", layer), projection, seed)
+            with open_graphs(files.graphs("train", layer)) as train:
+                batches, projection = train.batches(centroids.BATCH_SIZE), students[seed].projections[layer]
+                of_layer |= centroids.fit_members(fitted, batches, projection, seed)
     return students

@@ -44,12 +44,11 @@ def measure_rules(config: ConfigFile) -> None:
     for seed in run.student_seeds:
         students = [
             fit_students(
-                list(of_layer), normalizer, clusters=clusters(grid, "Clustering"),
-                block_clusters=clusters(grid, "ClusteredBlocks"), block=settings["block"], seed=seed, **settings["students"],
+                list(of_layer), normalizer, block=settings["block"], seed=seed, **clusters(grid), **settings["students"],
             )
             for of_layer in calls
         ]  # fmt: skip
-        rules += learned(grid, students, settings["window"], settings["block"], seed)
+        rules += learned(grid, students, calls, settings["window"], settings["block"], seed)
         seconds += [{"seed": seed, "layer": layer} | student.seconds for layer, student in enumerate(students)]
     write_table(files.learning, pd.DataFrame(seconds))
     table = measure(network, control, rules, batches(held_out, size), gold)

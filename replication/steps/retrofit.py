@@ -22,6 +22,7 @@ def retrofit_steps(at: Declaring) -> Iterator[Step]:
         message="Measure selection rules",
         makes=[files.rules, files.learning],
         sees=at.see("", "retrofit", "student_seeds"),
+        predictors={rule.predictor for rule in section.rules.values()},
         **shared,
     )
     for recall in section.recalls:

@@ -8,7 +8,7 @@ from torch.nn.functional import pad
 
 from sparselib.checks import integer_at_least
 from sparselib.control import BlockGraph
-from sparselib.huggingface.heads import BLOCKS, Setting
+from sparselib.huggingface.heads import BLOCKS, OWN, Setting
 from sparselib.huggingface.layers import Layer
 from sparselib.huggingface.nearest import Nearest
 from sparselib.kernels import BlockMask
@@ -22,10 +22,10 @@ def visited_blocks(layers: Sequence[Layer], size: int) -> BlockGraph:
     """
     integer_at_least("size", size, 1)
     for number, layer in enumerate(layers):
-        if any(setting.family == "distance" for setting in layer.chosen):
+        if any(setting.family in ("distance", OWN) for setting in layer.chosen):
             raise ValueError(
-                f"`predictors` must not include distance for blocks, but distances predict heads of layer {number}; "
-                'sparsify with predictors=("kmeans", "window") or predictors=("blocks",)'
+                "`predictors` must not include distance or your own for blocks, but these predict heads of layer "
+                f'{number}; sparsify with predictors=("kmeans", "window") or predictors=("blocks",)'
             )
         if other := {setting.size for setting in layer.chosen if setting.family == BLOCKS} - {size}:
             raise ValueError(f"`size` must be {other.pop()}, for which layer {number} was tuned, got {size}")

@@ -19,7 +19,16 @@ from sparselib.huggingface.own_normalizer import normalizers, with_alpha
 from sparselib.huggingface.probe import preserving_state
 from sparselib.huggingface.report import Report
 from sparselib.huggingface.sparsified import Sparsified
-from sparselib.huggingface.tuning import Run, block_orders, calibrate, choose, head_reports, learn
+from sparselib.huggingface.tuning import (
+    OwnPredictor,
+    Run,
+    block_orders,
+    calibrate,
+    choose,
+    head_reports,
+    is_predictor,
+    learn,
+)
 
 
 def sparsify(
@@ -32,7 +41,7 @@ def sparsify(
     gold: str = "mass:0.95",
     recall: float | None = None,
     confidence: float = 0.9,
-    predictors: Collection[str] = PAIRS,
+    predictors: Collection[str | OwnPredictor] = PAIRS,
     block: int = 64,
     dimension: int = 4,
     window: int = 3,
@@ -78,9 +87,11 @@ def sparsify(
         Target share of the needed keys, in (0, 1); by default 0.95. With `loss`, it follows from the risk.
     confidence : float
         Probability that the guarantee holds, in (0, 1).
-    predictors : collection of str
-        Families to choose from: ``"distance"``, ``"kmeans"`` and ``"window"``, which predict pairs of tokens; or ``"blocks"``
-        alone: each query block of an encoder attends to a tuned share of the key blocks, its nearest ones (section 6.1). Then
+    predictors : collection of str, Predictor and callable
+        Families to choose from: ``"distance"``, ``"kmeans"`` and ``"window"``, which predict pairs of tokens; predictors of
+        your own, of which those of one class are a family; and functions that fit one to a layer's batches with gold edges,
+        its projection and a seed, such as ``partial(NearEnough.fit, recall=0.9)``. Or ``"blocks"`` alone: each query block of
+        an encoder attends to a tuned share of the key blocks, its nearest ones (section 6.1). Then
         :meth:`Sparsified.to_blocks` visits only these.
     block : int
         Tokens per block for ``"blocks"``.
@@ -142,9 +153,14 @@ def sparsify(
         raise ValueError(f"`predictors` must be a tuple of names, got {predictors!r}; pass ({predictors!r},)")
     if not predictors:
         raise ValueError(f"`predictors` must name at least one of {', '.join((*PAIRS, BLOCKS))}; got none")
-    for family in predictors:
+    families = [entry for entry in predictors if isinstance(entry, str)]
+    own = [entry for entry in predictors if not isinstance(entry, str)]
+    for family in families:
         one_of("predictors", family, (*PAIRS, BLOCKS))
-    if BLOCKS in predictors and len(set(predictors)) > 1:
+    for entry in own:
+        if isinstance(entry, type) or not (is_predictor(entry) or callable(entry)):
+            raise ValueError(f"`predictors` must be names, predictors or functions that fit one, got {entry!r:.80}")
+    if BLOCKS in families and (own or set(families) != {BLOCKS}):
         raise ValueError(f"`predictors` must be blocks alone, or only pairs ({', '.join(PAIRS)}); got {predictors}")
     for name, number, least in (("block", block, 1), ("dimension", dimension, 1), ("window", window, 0)):
         integer_at_least(name, number, least)
@@ -161,7 +177,7 @@ def sparsify(
         control = use_attention(model, normalizers(alphas), batches[0])
         layers = [Layer() for _ in range(control.layers)]
         run = Run(model, control, layers, rule)
-        chunks = Chunks(block, "mean") if BLOCKS in predictors else TOKENS
+        chunks = Chunks(block, "mean") if BLOCKS in families else TOKENS
         sequences = learn_projections(run.observed(first.batches, "projections"), layers, dimension, seed, chunks)
         if not sequences:
             reasons = {layer.left_dense for layer in layers}
@@ -171,11 +187,11 @@ def sparsify(
             heads = sum(0 if layer.projection is None else len(layer.projection.weight) for layer in layers)
             level = 1 - (1 - confidence) / heads
             check_enough(len(second.groups.unique()), allowed, level, groups is not None, aim)
-        if BLOCKS in predictors:
+        if BLOCKS in families:
             orders = block_orders(model, layers, block)
         else:
             missed = [allowed * share for share in MISSED] if loss is None else PATH_MISSED
-            orders = learn(run, first.batches, sequences, predictors, window, seed, missed)
+            orders = learn(run, first.batches, sequences, families, window, seed, missed, own)
         measured = run.measured(first.batches, "choice", orders)
         report = Report([], gold, recall, confidence, simultaneous=bool(simultaneous))
 

@@ -14,11 +14,22 @@ from sparselib.masks import combine
 from sparselib.predictors import Clustering, Distance, Needs, Predictor
 
 DENSE = "dense"
-#: Families that predict pairs, and the one that predicts blocks, whose projections are learned for blocks.
-PAIRS, BLOCKS = ("distance", "kmeans", "window"), "blocks"
+#: Families that predict pairs, the one that predicts blocks, whose projections are learned for blocks, and the caller's.
+PAIRS, BLOCKS, OWN = ("distance", "kmeans", "window"), "blocks", "own"
 CLUSTERS, TOP_K = (4, 8, 16), (1, 2)
 SHARES = (0.875, 0.75, 0.625, 0.5, 0.4375, 0.375, 0.3125, 0.25, 0.1875, 0.125, 0.0625, 0.03125)
 WINDOWS = (255, 127, 63, 31, 15, 7)
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """A caller's predictor of all heads of a layer; equal to itself alone, because its tensors cannot be compared."""
+
+    predictor: Predictor
+
+    def __str__(self) -> str:
+        given = {name: x for name, x in vars(self.predictor).items() if isinstance(x, int | float | str)}
+        return f"{type(self.predictor).__name__}({', '.join(f'{name}={x}' for name, x in given.items())})"
 
 
 @dataclass(frozen=True)
@@ -37,9 +48,12 @@ class Setting:
     top_k: int = 0
     share: float = 0.0
     size: int = 0
+    own: Own | None = None
 
     def __post_init__(self):
-        one_of("family", self.family, (DENSE, *PAIRS, BLOCKS))
+        one_of("family", self.family, (DENSE, *PAIRS, BLOCKS) if self.own is None else (OWN,))
+        if not isinstance(self.own, Own | None):
+            raise ValueError(f"`own` must be a predictor, got {self.own!r}")
         for name in ("window", "clusters", "top_k", "size"):
             value = getattr(self, name)
             if type(value) is not int or value < 0:
@@ -60,6 +74,8 @@ class Setting:
             return f"distance of {self.threshold:.3g}"
         if self.family == "kmeans":
             return f"top {self.top_k} of {self.clusters} clusters"
+        if self.family == OWN:
+            return str(self.own)
         return f"window of {self.window}" if self.family == "window" else self.family
 
 
@@ -83,20 +99,30 @@ def block_settings(size: int) -> list[Setting]:
     return [Setting(DENSE), *(Setting(BLOCKS, share=share, size=size) for share in SHARES)]
 
 
+def own_settings(predictors: Sequence[Predictor], window: int) -> list[Setting]:
+    """Return the settings of a caller's predictors; those of one class are a family, whose first setting is dense."""
+    families: dict[type, list[Setting]] = {}
+    for predictor in predictors:
+        families.setdefault(type(predictor), [Setting(DENSE)]).append(Setting(OWN, window, own=Own(predictor)))
+    return [setting for family in families.values() for setting in family]
+
+
 @dataclass(frozen=True, eq=False)
 class PerHead:
     """A predictor of groups of heads: each has the heads' numbers ``[G]``, a predictor or None, and a window's total width."""
 
     needs: ClassVar[Needs] = Needs()
 
-    groups: tuple[tuple[Tensor, Predictor | None, int], ...]
+    groups: tuple[tuple[Tensor, Predictor | Own | None, int], ...]
 
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         """Return the predicted pairs, ``Bool[B, H, Q, K]``, including windows; see :meth:`Predictor.predict`."""
         pairs = torch.zeros(*q.shape[:3], k.shape[2], dtype=torch.bool, device=q.device)
         for heads, predictor, window in self.groups:
             predicted = pairs[:, heads]
-            if predictor is not None:
+            if isinstance(predictor, Own):
+                predicted = predictor.predictor.predict(q, k, lengths=lengths, causal=causal)[:, heads]
+            elif predictor is not None:
                 predicted = predictor.predict(q[:, heads], k[:, heads], lengths=lengths, causal=causal)
             pairs[:, heads] = combine(predicted, window, "none", lengths, causal)
         return pairs
@@ -106,10 +132,10 @@ def per_head(chosen: Sequence[Setting], centroids: Mapping[int, Tensor]) -> PerH
     """Return a layer's predictor from each head's setting and the layer's centroids, ``{clusters: [H, C, R]}``."""
     members: dict[tuple, list[int]] = {}
     for head, setting in enumerate(chosen):
-        key = (setting.family, setting.window, setting.clusters, setting.top_k, setting.size)
+        key = (setting.family, setting.window, setting.clusters, setting.top_k, setting.size, setting.own)
         members.setdefault(key, []).append(head)
     groups = []
-    for (family, window, clusters, top_k, size), group in members.items():
+    for (family, window, clusters, top_k, size, own), group in members.items():
         heads = torch.tensor(group)
         if family == "kmeans":
             predictor = Clustering(centroids[clusters][heads], top_k)
@@ -119,6 +145,8 @@ def per_head(chosen: Sequence[Setting], centroids: Mapping[int, Tensor]) -> PerH
             predictor = Distance(torch.tensor([chosen[head].threshold for head in group]))
         elif family == BLOCKS:
             predictor = Nearest(torch.tensor([chosen[head].share for head in group]), size)
+        elif family == OWN:
+            predictor = own
         else:
             predictor = Distance(torch.inf)
         groups.append((heads, predictor, window))

@@ -16,7 +16,7 @@ from sparselib.graphs import PredictedGraph
 from sparselib.huggingface.attention import use_attention
 from sparselib.huggingface.blocks import visited_blocks
 from sparselib.huggingface.checked_model import check_model, restored_on_error
-from sparselib.huggingface.heads import per_head
+from sparselib.huggingface.heads import OWN, per_head
 from sparselib.huggingface.layers import Inputs, Layer
 from sparselib.huggingface.own_normalizer import normalizers, with_alpha
 from sparselib.huggingface.probe import first_working_inputs, preserving_state
@@ -145,7 +145,16 @@ class Sparsified(AbstractContextManager):
         ----------
         folder : str or Path
             Created if it does not exist.
+
+        Raises
+        ------
+        ValueError
+            If a head has a predictor of your own, whose code the file could not contain.
         """
+        if own := {str(head) for layer in self._layers for head in layer.chosen if head.family == OWN}:
+            raise ValueError(
+                f"`folder` cannot take predictors of your own ({', '.join(sorted(own))}); sparsify again instead"
+            )
         tensors = {}
         for number, layer in enumerate(self._layers):
             if layer.projection is not None:

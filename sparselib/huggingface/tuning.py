@@ -1,6 +1,6 @@
 """Each head's settings: learned, measured and chosen on one half of the text, and calibrated on the other."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -11,16 +11,20 @@ from sparselib.control import AttentionControl
 from sparselib.huggingface.gold import GoldRule
 from sparselib.huggingface.guarantee import last_certified
 from sparselib.huggingface.halves import Half
-from sparselib.huggingface.heads import Setting, block_settings, settings
+from sparselib.huggingface.heads import Setting, block_settings, own_settings, settings
 from sparselib.huggingface.layers import Inputs, Layer, Measured, NeededEdges, observed_layers
 from sparselib.huggingface.learning import Sample
 from sparselib.huggingface.report import HeadReport
+from sparselib.predictors import Predictor
+from sparselib.projections import Projection
 
 #: Heads whose sparsity would be lower stay dense.
 LEAST_SPARSITY = 0.1
 
 #: For each layer and head, settings in the order of testing.
 Orders = list[list[list[Setting]]]
+#: A caller's predictor of all layers, or a function that fits one to a layer's batches, its projection and a seed.
+OwnPredictor = Predictor | Callable[[Iterable[NeededEdges], Projection, int], Predictor]
 
 
 class Run:
@@ -44,6 +48,38 @@ class Run:
         return measured
 
 
+class LayerBatches:
+    """One layer's batches with gold edges. The model runs anew for each pass over them, so that they need no memory."""
+
+    def __init__(self, run: Run, inputs: Sequence[Inputs], layer: int):
+        self.run, self.inputs, self.layer = run, inputs, layer
+
+    def __iter__(self) -> Iterator[NeededEdges]:
+        for observed in self.run.observed(self.inputs, f"layer {self.layer}"):
+            if observed[self.layer] is not None:
+                yield observed[self.layer]
+
+
+def is_predictor(value: object) -> bool:
+    """Return whether a value has the interface of :class:`sparselib.predictors.Predictor`."""
+    return hasattr(value, "needs") and callable(getattr(value, "predict", None))
+
+
+def made_for(layer: Layer, own: OwnPredictor, batches: LayerBatches, seed: int) -> Predictor:
+    """Return a caller's predictor for one layer, fitted if it is made by a function.
+
+    Raise ``ValueError`` if that function returns anything else, or if the predictor needs a decoder's prefix.
+    """
+    predictor = own if is_predictor(own) else own(batches, layer.projection, seed)
+    if not is_predictor(predictor):
+        raise ValueError(f"`predictors` must be or return predictors, got {type(predictor).__name__} of {own!r:.80}")
+    if layer.causal and predictor.needs.prefix:
+        raise ValueError(
+            f"`predictors` must decide each pair alone in a decoder, but {type(predictor).__name__} needs the whole prefix"
+        )
+    return predictor
+
+
 def learn(
     run: Run,
     first: Sequence[Inputs],
@@ -52,6 +88,7 @@ def learn(
     window: int,
     seed: int,
     missed: Sequence[float],
+    own: Sequence[OwnPredictor] = (),
 ) -> Orders:
     """Learn clusters of every layer, and thresholds that miss shares of the edges; return each head's settings by family."""
     samples = [Sample(sequences, seed) for _ in run.layers]
@@ -60,13 +97,15 @@ def learn(
             if batch is not None:
                 sample.add(layer, batch)
     orders: Orders = []
-    for layer, sample in zip(run.layers, samples, strict=True):
+    for number, (layer, sample) in enumerate(zip(run.layers, samples, strict=True)):
         orders.append([])
         if not layer.left_dense:
+            batches = LayerBatches(run, first, number)
+            made = own_settings([made_for(layer, one, batches, seed) for one in own], window)
             layer.centroids = sample.centroids(seed) if "kmeans" in families else {}
             for thresholds in sample.thresholds(missed):
                 by_family = [settings(family, window, thresholds, list(layer.centroids)) for family in families]
-                orders[-1].append([setting for family_settings in by_family for setting in family_settings])
+                orders[-1].append([*(setting for of_family in by_family for setting in of_family), *made])
     return orders
 
 

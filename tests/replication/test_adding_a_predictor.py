@@ -162,8 +162,15 @@ def test_names_that_no_method_can_have_are_refused(tmp_path, name):
 def test_an_own_predictor_is_stored_once_per_file(file):
     settings = profile(f"{file}:LongKeys", length=1.0)
     settings["masked_lm"]["replaced"]["methods"]["long-keys"] = {"predictor": f"{file}:LongKeys", "length": 2.0}
-    (step,) = (step for step in steps(parse(settings)) if step.command == "store_predictor")
+    settings["retrofit"]["rules"]["long-keys"] = {"predictor": f"{file}:LongKeys", "length": 3.0}
+    run = parse(settings)
+    (step,) = (step for step in steps(run) if step.command == "store_predictor")
     assert step.text() == [file]
     (made,) = step.makes
     assert made.name.endswith("norms.py")
     assert made.parent.as_posix() == "results/smoke/predictors"
+    (measuring,) = (step for step in steps(run) if step.command == "measure_rules")
+    assert closure("measure_rules", measuring.predictors)[-1] == str(file)
+    settings["retrofit"]["rules"]["long-keys"]["lenght"] = 1.0
+    with pytest.raises(ConfigurationError, match=r"retrofit.rules.long-keys.lenght: unknown key; .* takes length"):
+        parse(settings)

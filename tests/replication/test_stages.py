@@ -140,10 +140,9 @@ def test_a_predictor_of_the_user_is_fitted_to_gold_edges(at, tmp_path):
     for seed in (1, 2):
         assert swept[0.5, seed] < swept[1.0, seed] < 1  # on other text
         projection = projections.load(files.projections(seed) / layer_file(0))
-        path = files.graphs("train", 0)
-        fitted = fit_members(members, path, projection, seed)
-        with open_graphs(path) as graphs:
+        with open_graphs(files.graphs("train", 0)) as graphs:
             (batch,) = graphs.batches(len(graphs))
+            fitted = fit_members(members, [batch], projection, seed)
             for member, share in zip(members, (0.5, 1.0), strict=True):
                 found = fitted[member.point].predict(projection(batch.q), projection(batch.k), lengths=batch.lengths)
                 of_heads = (found & batch.gold).sum((0, 2, 3)) / batch.gold.sum((0, 2, 3))

@@ -14,7 +14,7 @@ from replication.config import captioning, char_lm, grids, masked_lm, retrofit, 
 from replication.config.reference import json_schema
 from replication.graphs.grids import cluster_counts, predictor_class
 from replication.results.measurements import CHARACTER_MODELS, PATTERN_MODELS
-from replication.retrofit.rules import FIXED, LEARNED
+from replication.retrofit.rules import FIXED, OF_BLOCKS
 from replication.retrofit.students import fit_students
 from replication.timing.contenders import untrained_prediction
 from replication.timing.scaling import measure
@@ -28,7 +28,8 @@ from sparselib.masks import HEAD_COMBINATIONS, RANDOM_SCOPES
 from sparselib.projections import LOSSES, fit_projection
 
 DEFINITIONS = json_schema()["$defs"]
-METHODS, RULES = (DEFINITIONS[name]["discriminator"]["mapping"] for name in ("Listed", "Rule"))
+METHODS, RULES = (DEFINITIONS[name]["discriminator"]["mapping"] for name in ("Listed", "ListedRule"))
+OF_TOKENS = {"Distance", "Clustering"}
 SWEPT = ("masked_lm", "translation")
 
 
@@ -79,12 +80,14 @@ def test_tasks_are_all_sections():
     }
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_predictor_takes_the_arguments_of_its_section(name):
+@pytest.mark.parametrize(
+    ("name", "definition"), [*METHODS.items(), *((name, RULES[name]) for name in sorted(OF_TOKENS))]
+)
+def test_a_predictor_takes_the_arguments_of_its_section(name, definition):
     predictor = predictor_class(name)
     arguments = {field.name: field.default for field in fields(predictor) if field.name not in ("seed", "centroids")}
     arguments |= {"clusters": None} if predictor.needs.centroids else {}
-    own = properties(METHODS[name])
+    own = properties(definition)
     assert own.keys() - {"predictor"} <= arguments.keys()
     for key, value in own.items():
         if "default" in value:
@@ -270,10 +273,11 @@ def test_rules_of_what_a_head_needs_are_those_of_the_code(gold, valid):
 
 
 def test_rules_that_select_are_those_of_the_code():
-    assert RULES.keys() == {*FIXED, *LEARNED}
-    for name, definition in RULES.items():
+    rules = FIXED | OF_BLOCKS
+    assert RULES.keys() == rules.keys() | OF_TOKENS
+    for name, rule in rules.items():
         given = {"self", "students", "block", "page", "sample", "stride"}
-        taken = inspect.signature({**FIXED, **LEARNED}[name]).parameters.keys() - given
-        assert properties(definition).keys() - {"predictor"} == taken
+        taken = inspect.signature(rule).parameters.keys() - given
+        assert properties(RULES[name]).keys() - {"predictor"} == taken
     given = {"batches", "normalizer", "clusters", "block_clusters", "block", "seed"}
     assert keys(retrofit.Students) == inspect.signature(fit_students).parameters.keys() - given

@@ -1,6 +1,8 @@
 """Values that cannot work together are refused by the path of a key, and so are files that are missing."""
 
+import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -233,6 +235,31 @@ def test_a_model_with_a_space_is_an_existing_folder(tmp_path, path):
     assert found.endswith("must be an existing folder or a name on the hub, got 'my model'")
     (tmp_path / "my model").mkdir()
     assert problems(changed(path, value(str(tmp_path / "my model")))) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "keys", "problem"),
+    [
+        ({"model_type": "distilbert", "n_layers": 3}, {}, None),
+        ({"model_type": "distilbert", "n_layers": 4}, {}, "layers: must be 4 in "),
+        ({"model_type": "mpnet"}, {}, "model.pretrained: must be one of albert, bert, .*, got mpnet in "),
+        ({"model_type": "bart"}, {}, "model.pretrained: must be one of albert, bert, .*, got bart in "),
+        ({}, {"attention_probs_dropout_prob": 0.0}, None),
+        ({"model_type": "distilbert"}, {"hidden_dropout_prob": 0.1},
+         "model.hidden_dropout_prob: must be left out, because the config.json of .* has no such key"),
+        ({"model_type": "modernbert", "local_attention": 254}, {}, None),
+        ({"model_type": "modernbert", "local_attention": 128}, {}, "length: must be at most 65 for the windows of .*, got 128"),
+        ({"model_type": "modernbert", "local_attention": 128, "layer_types": ["full_attention"]}, {}, None),
+        ({"model_type": "ultrabert", "sliding_window": 64}, {}, "length: must be at most 65 for the windows of .*, got 128"),
+    ],
+)  # fmt: skip
+def test_a_pretrained_encoder_is_judged_by_its_configuration(tmp_path, settings, keys, problem):
+    if settings:
+        (tmp_path / "config.json").write_text(json.dumps(settings))
+    profile = changed("masked_lm/model", {"pretrained": str(tmp_path), **keys})
+    profile["masked_lm"] |= {"layers": 3, "length": 128}
+    found = problems(profile)
+    assert (found == []) if problem is None else re.fullmatch(f"masked_lm.{problem}.*", *found)
 
 
 def test_half_precision_needs_gpus():

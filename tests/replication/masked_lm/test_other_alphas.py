@@ -1,8 +1,9 @@
-"""Masked language models with another normaliser: every stage uses the model's own edges, from configuration to tables."""
+"""Masked language models with other normalisers and architectures: every stage uses the model's own edges, up to the tables."""
 
 import entmax
 import pandas as pd
 import pytest
+import tiny
 import torch
 import yaml
 from command_line import configure, run, succeed
@@ -25,20 +26,27 @@ COMMANDS = (
     ("fit-blocks",),
     ("evaluate-blocks",),
 )
-#: A normaliser's keys in the configuration, and its weights by the entmax package.
+ENCODER = MASKED_LM["model"] | {"initializer_range": 2.0}
+#: A model's keys in the configuration, the type of a pretrained encoder, and the normaliser's weights by the entmax package.
 CASES = {
-    "entmax-1.25": ({"normalizer": "entmax", "alpha": 1.25}, lambda x: entmax.entmax_bisect(x, 1.25, n_iter=100)),
-    "sparsemax": ({"normalizer": "sparsemax"}, entmax.sparsemax),
-    "softmax": ({"normalizer": "softmax"}, lambda x: x.softmax(-1)),
-}
+    "entmax-1.25": (
+        ENCODER | {"normalizer": "entmax", "alpha": 1.25}, None, lambda x: entmax.entmax_bisect(x, 1.25, n_iter=100),
+    ),
+    "sparsemax": (ENCODER | {"normalizer": "sparsemax"}, None, entmax.sparsemax),
+    "softmax": (ENCODER | {"normalizer": "softmax"}, None, lambda x: x.softmax(-1)),
+    "DistilBERT": ({}, "distilbert", entmax.entmax15),
+    "ELECTRA, adapters": ({"adapter_rank": 2, "attention_probs_dropout_prob": 0.0}, "electra", entmax.entmax15),
+    "ModernBERT": ({}, "modernbert", entmax.entmax15),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=CASES)
 def measured(request, tmp_path_factory):
-    """The results of a run, and the reference of its normaliser."""
-    keys, reference = CASES[request.param]
+    """The results of a run, and the reference of its normaliser. A pretrained encoder has the vocabulary of another text."""
+    model, kind, reference = CASES[request.param]
     folder = tmp_path_factory.mktemp("alpha")
-    model = MASKED_LM["model"] | keys | {"initializer_range": 2.0}
+    if kind:
+        model = model | {"pretrained": str(tiny.write_encoder(kind, folder / "pretrained"))}
     results = configure(folder, masked_lm=MASKED_LM | {"model": model}) / "masked_lm"
     for command in COMMANDS:
         succeed(folder, *command)

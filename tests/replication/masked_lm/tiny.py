@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from transformers import PreTrainedTokenizerFast, RobertaForMaskedLM
+from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast, RobertaForMaskedLM
 
 from replication.corpora.bible import read_chapters
 from replication.corpora.tokens import KIND, encode_blocks, save_tokenizer, train_tokenizer
@@ -76,6 +76,23 @@ def peaked(tokenizer: PreTrainedTokenizerFast, **changes: object) -> RobertaForM
         for weight in model.parameters():
             weight.add_(torch.randn(weight.shape, generator=generator), alpha=0.3)
     return model.eval()
+
+
+def write_encoder(kind: str, folder: Path) -> Path:
+    """Write a pretrained encoder of a type of transformers, with random weights so large that its heads are sparse."""
+    tokenizer, _ = text()
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    sizes = {name: ARCHITECTURE[name] for name in names} | {"embedding_size": 16, "max_position_embeddings": 24}
+    tokens = {
+        f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos", "cls", "sep")
+    }
+    torch.manual_seed(0)
+    model = AutoModelForMaskedLM.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **sizes, **tokens))
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(torch.randn_like(weight), alpha=0.3)
+    model.save_pretrained(folder)
+    return folder
 
 
 def train_tiny(folder: Path, **changes: object) -> RobertaForMaskedLM:

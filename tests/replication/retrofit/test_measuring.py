@@ -56,12 +56,11 @@ def rules(model, control, ids):
     seen = list(zip(*observed_layers(model, control, layers, gold, [{"input_ids": ids}]), strict=True))
     students = [
         fit_students(
-            list(of_layer), Entmax(1), clusters=clusters(GRID, "Clustering"),
-            block_clusters=clusters(GRID, "ClusteredBlocks"), block=4, seed=0, **STUDENTS,
+            list(of_layer), Entmax(1), block=4, seed=0, **clusters(GRID), **STUDENTS,
         )
         for of_layer in seen
     ]  # fmt: skip
-    return [*fixed(GRID, LAYERS, 3, 4), *learned(GRID, students, 3, 4, 0)]
+    return [*fixed(GRID, LAYERS, 3, 4), *learned(GRID, students, seen, 3, 4, 0)]
 
 
 @pytest.fixture(scope="module")

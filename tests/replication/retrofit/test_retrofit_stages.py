@@ -1,5 +1,6 @@
 """The two stages on a model of this run, from files to files."""
 
+import re
 import shutil
 
 import pandas as pd
@@ -10,6 +11,7 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 
 from profiles import MASKED_LM, RETROFIT
 from replication.corpora.tokens import KIND
+from replication.files.paths import ROOT
 from replication.files.storage import write_tensors
 from replication.results.measurements import read_rules, read_sparsified
 from replication.results.points import rule_points
@@ -30,6 +32,18 @@ SECTION = RETROFIT | {
         "quest": {"predictor": "Quest", "count": [1, 2]},
     },
 }
+EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/add-a-predictor.md").read_text(), re.DOTALL)
+#: A predictor of a user that needs centroids.
+SHARED = """
+from dataclasses import dataclass
+
+from sparselib.predictors import Clustering
+
+
+@dataclass(frozen=True, eq=False)
+class Shared(Clustering):
+    pass
+"""
 #: The first is that of the sparsified model.
 SEEDS = (3, 0)
 
@@ -122,6 +136,35 @@ def test_a_recall_that_the_configuration_lacks_is_named(unmeasured, tmp_path):
     assert_one_line(result, "0.9: ")
     assert "0.8" in result.stderr
     assert [path.name for path in unmeasured.iterdir()] == ["tokens"]
+
+
+def test_predictors_of_the_user_are_rules(unmeasured, tmp_path):
+    """An instance, one that fits itself and one with centroids, measured on the text that they learn from."""
+    shutil.copy(unmeasured / "tokens/train.safetensors", unmeasured / "tokens/valid.safetensors")
+    list_files(unmeasured.parent)
+    (tmp_path / "mine.py").write_text("\n\n".join(EXAMPLES[:2]).replace("print(", "str("))
+    (tmp_path / "shared.py").write_text(SHARED)
+    own = {
+        "long-keys": {"predictor": f"{tmp_path}/mine.py:LongKeys", "length": [0.0, 1e6]},
+        "learned": {"predictor": f"{tmp_path}/mine.py:NearEnough", "recall": [0.5, 1.0]},
+        "shared": {"predictor": f"{tmp_path}/shared.py:Shared", "clusters": 2},
+        "kmeans": {"predictor": "Clustering", "clusters": 2},
+    }
+    configured(tmp_path, rules=SECTION["rules"] | own)
+    succeed(tmp_path, "measure-rules")
+    table = read_rules(unmeasured)
+    all_edges, half = (table[table["setting"] == label({"own_recall": share})] for share in (1.0, 0.5))
+    assert (all_edges["recall"] == 1).all()
+    # The window adds to the half.
+    assert half.groupby(["seed", "layer", "head"])["recall"].mean().between(0.4, 0.9).all()
+    means = table.groupby(["method", "setting", "seed"])[["recall", "sparsity", "drift"]].mean()
+    for seed in SEEDS:
+        long, learned = (means.xs((method, seed), level=(0, 2)) for method in ("long-keys", "learned"))
+        assert long.iloc[0].tolist() == pytest.approx([1, 0, 0], abs=1e-5)
+        assert long.iloc[1]["sparsity"] > 0.5  # the window is left
+        assert learned.iloc[0]["sparsity"] > learned.iloc[1]["sparsity"] > 0
+    same = (table[table["method"] == name].drop(columns=["method", "setting"]) for name in ("shared", "kmeans"))
+    pd.testing.assert_frame_equal(*(x[["recall", "sparsity", "seed"]].reset_index(drop=True) for x in same))
 
 
 def test_another_model_is_loaded_from_its_folder(folder, unmeasured, tmp_path):

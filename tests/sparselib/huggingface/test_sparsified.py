@@ -147,6 +147,7 @@ WRONG = {
     "recall": (("report", "recall"), -0.5, "`recall` must be from 0 to 1"),
     "bound": (("report", "heads", 0, "bound"), 1.5, "`bound` must be from 0 to 1"),
     "together": (("report", "simultaneous"), "yes", "`simultaneous` must be of type bool"),
+    "own": (("layers", 0, "heads", 0), {"family": "own", "own": {}}, "layer 0, head 0: `own` must be a predictor, got {}"),
     "another field": (("layers", 0, "heads", 1, "width"), 3, "layer 0, head 1: .*width"),
     "centroids": (
         ("layers", 0, "heads", 3), {"family": "kmeans", "clusters": 5, "top_k": 1}, "head 3: there are no centroids of 5",

@@ -63,5 +63,5 @@ def test_visited_blocks_keep_what_is_predicted():
 def test_heads_predicted_by_distances_have_no_blocks(sparse):
     _, result = sparse
     assert any("distance" in one.predictor for one in result.report.heads)
-    with pytest.raises(ValueError, match="`predictors` must not include distance for blocks"):
+    with pytest.raises(ValueError, match="`predictors` must not include distance or your own for blocks"):
         result.to_blocks(8)
