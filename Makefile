@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 # It would add settings of other workflows, such as another cluster's.
 unexport SNAKEMAKE_PROFILE
 
-.PHONY: help env docs results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers hashes architectures tables clean
+.PHONY: help env docs article results retrain archive replay test test-kills test-certificates test-cluster lint lab bench notebooks ledgers hashes architectures tables clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -116,6 +116,10 @@ ledgers: env  ## judge the stored runs again
 docs: env  ## build the site
 	sphinx-build -q -E -W --keep-going -c docs . build/site
 	@printf '%s\n' "site     build/site/index.html"
+	python workflow/scripts/article.py build/site/docs
+
+article: env  ## write the article as HTML and PDF
+	python workflow/scripts/article.py build/article
 
 # Classify the Hugging Face architectures as exact or refused; run this after updating transformers.
 architectures: env  ## classify the Hugging Face architectures

@@ -69,6 +69,7 @@ html_theme = "furo"
 html_title = project
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = [("scroll.js", {"defer": "defer"})]
 html_extra_path = ["first"]  # index.html of the site, which redirects to docs/
 html_show_sphinx = html_show_copyright = False
 html_copy_source = False
@@ -95,14 +96,21 @@ def setup(app) -> None:
     write_claims(ROOT / CLAIMS)
     app.connect("source-read", for_the_site)
     # After Furo's, which renders the navigation.
-    app.connect("html-page-context", name_levels, priority=900)
+    app.connect("html-page-context", make_accessible, priority=900)
     app.connect("build-finished", write_whole_pages)
 
 
-def name_levels(app, page: str, template: str, context: dict, doctree: object) -> None:
-    """Give the headings of the navigation a level, without which readers of screens do not announce them."""
+def make_accessible(app, page: str, template: str, context: dict, doctree: object) -> None:
+    """Change what readers of screens cannot announce: headings of the navigation without a level, names of buttons that differ
+    from their text, and parameters in a list within a term.
+    """
     tree = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+    body = context.get("body", "").replace(' aria-label="Toggle hidden content"', "")
+    context["body"] = re.sub(
+        r"<dl>\n((?:<dd><em class=\"sig-param\">.*</dd>\n)+)</dl>", r'<div class="parameters">\n\1</div>', body
+    )
+    context["body"] = re.sub(r"<dd>(<em class=\"sig-param\">.*)</dd>", r"<div>\1</div>", context["body"])
 
 
 def write_whole_pages(app, exception: Exception | None) -> None:

@@ -20,14 +20,14 @@ def browse(address: str, *options: str) -> str:
     return found.stdout
 
 
-def act(page: Path, actions: str) -> str:
+def act(page: Path, actions: str, width: int = 390) -> str:
     """Return the title that JavaScript gives to the frame of a page after actions on its document, called ``page``.
 
     ``choose(id, value)`` moves a control. Actions are within single quotes, so they have none.
     """
     frame = page.with_name("frame.html")
     frame.write_text(
-        f"""<iframe src="{page.name}" style="width: 390px; height: 800px; border: 0" onload='
+        f"""<iframe src="{page.name}" style="width: {width}px; height: 800px; border: 0" onload='
         const page = this.contentDocument, choose = (id, value) => {{
           const control = page.getElementById(id);
           if (control.type === "checkbox") control.checked = value; else control.value = value;

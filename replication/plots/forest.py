@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from itertools import chain
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -18,61 +19,30 @@ STYLES = {
     "depends on the budget": (YELLOW, "D"),
     "undecided": (GREY, "o"),
 }
-#: Letters of a claim, and of its regimes, in one line.
-LETTERS, REGIME_LETTERS = 66, 40
-#: Height of a row at most, and of a page's rows together, in inches.
-ROW, PAGE = 0.19, 8.4
+#: Letters of a claim in one line, height of a line in inches, and size of type.
+LETTERS, LINE, SIZE = 48, 0.142, 6
 
 
 def forest(claims: pd.DataFrame) -> Figure:
-    """Draw a row per claim, with a point and a 95 % interval for each run.
+    """Draw a line per claim, with a point and a 95 % interval for each run, in two columns.
 
     Parameters
     ----------
     claims : DataFrame
-        A row per claim and run, those of a claim in succession: ``statement``, ``paper``, ``regime``, ``verdict``,
-        ``stability``, ``effect``, ``interval`` (such as ``1 to 2``, or empty), ``relation`` and ``threshold``.
+        A row per claim and run, those of a claim in succession: ``statement``, ``paper``, ``verdict``, ``stability``,
+        ``effect``, ``interval`` (such as ``1 to 2``, or empty), ``relation`` and ``threshold``.
 
     Notes
     -----
-    Claims have different units, so each row has a scale of its own: its largest distance from the threshold has the same width
-    in all rows. The right side is where the claim holds.
+    Claims have different units, so each line has a scale of its own: its largest distance from the threshold has the same width
+    in all lines. The right side is where the claim holds.
     """
-    statements = list(dict.fromkeys(claims["statement"]))
-    papers = list(dict.fromkeys(claims["paper"]))
-    rows = len(statements) + len(papers)
-    figure, axes = plt.subplots(figsize=(TEXT, min(ROW * rows, PAGE) + 0.9))
-    place, ticks, labels, regimes = 0, [], [], []
-    for paper in papers:
-        axes.text(
-            -0.02,
-            place,
-            paper,
-            transform=axes.get_yaxis_transform(),
-            ha="right",
-            va="center",
-            weight="bold",
-            fontsize=6.5,
-        )
-        place += 1
-        of_paper = claims[claims["paper"] == paper]
-        for statement, runs in of_paper.groupby("statement", sort=False):
-            _draw_claim(axes, place, runs)
-            ticks.append(place)
-            labels.append(textwrap.shorten(statement, LETTERS, placeholder=" ..."))
-            regimes.append(", ".join(dict.fromkeys(runs["regime"])))
-            place += 1
-    for tick, text in zip(ticks, regimes, strict=True):
-        shown = textwrap.shorten(text, REGIME_LETTERS, placeholder=" ...")
-        axes.text(1.02, tick, shown, transform=axes.get_yaxis_transform(), va="center", fontsize=5.5, color="dimgrey")
-    axes.axvline(0, color="black", linewidth=0.8)
-    axes.set(
-        xlim=(-1.08, 1.08), ylim=(place - 0.4, -0.6), xticks=[-0.5, 0.5], xticklabels=["against the claim", "for it"]
-    )
-    axes.set_yticks(ticks, labels, fontsize=5.5)
-    axes.tick_params(length=0)
-    for side in ("left", "top", "right"):
-        axes.spines[side].set_visible(False)
+    columns = _columns(claims)
+    lines = max(map(len, columns))
+    figure, both = plt.subplots(1, 2, figsize=(TEXT, LINE * lines + 0.55))
+    for axes, column in zip(both, columns, strict=True):
+        _draw_column(axes, column)
+        axes.set(xlim=(-1.08, 1.08), ylim=(lines - 0.4, -0.6))
     handles = [
         Line2D([], [], color=color, marker=marker, linestyle="", label=verdict)
         for verdict, (color, marker) in STYLES.items()
@@ -83,6 +53,35 @@ def forest(claims: pd.DataFrame) -> Figure:
     )
     figure.legend(handles=[*handles, hollow], loc="outside lower center", ncol=len(handles) + 1)
     return figure
+
+
+def _columns(claims: pd.DataFrame) -> tuple[list, list]:
+    """Return the lines of both columns: names of papers, and each claim's rows; papers are not divided."""
+    papers = [
+        [paper, *(runs for _, runs in rows.groupby("statement", sort=False))]
+        for paper, rows in claims.groupby("paper", sort=False)
+    ]
+    longer = {cut: max(sum(map(len, papers[:cut])), sum(map(len, papers[cut:]))) for cut in range(1, len(papers) + 1)}
+    cut = min(longer, key=longer.get)
+    return [*chain(*papers[:cut])], [*chain(*papers[cut:])]
+
+
+def _draw_column(axes: plt.Axes, column: list) -> None:
+    ticks, labels = [], []
+    for place, line in enumerate(column):
+        if isinstance(line, str):
+            across = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center"}
+            axes.text(-0.02, place, line, weight="bold", fontsize=SIZE + 0.5, **across)
+        else:
+            _draw_claim(axes, place, line)
+            ticks.append(place)
+            labels.append(textwrap.shorten(line["statement"].iloc[0], LETTERS, placeholder=" ..."))
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.set(xticks=[-0.6, 0.5], xticklabels=["against", "for it"])
+    axes.set_yticks(ticks, labels, fontsize=SIZE)
+    axes.tick_params(length=0)
+    for side in ("left", "top", "right"):
+        axes.spines[side].set_visible(False)
 
 
 def _draw_claim(axes: plt.Axes, place: float, rows: pd.DataFrame) -> None:

@@ -148,6 +148,7 @@ function update() {
     const button = element("heads").children[other];
     button.setAttribute("aria-pressed", other === head);
     button.textContent = Math.round(100 * recall);
+    button.setAttribute("aria-label", `${button.textContent} % recall, layer ${Math.floor(other / heads) + 1}, head ${other % heads + 1}`);
     button.style.background = `hsl(203 60% ${95 - 65 * recall}%)`;
     button.style.color = recall > 0.8 ? "#fff" : "#111";
   });
@@ -173,7 +174,6 @@ element("heads").style.gridTemplateColumns = `repeat(${heads}, 1fr)`;
 element("heads").replaceChildren(...gold.map((_, other) => {
   const button = document.createElement("button");
   button.type = "button";
-  button.setAttribute("aria-label", `layer ${Math.floor(other / heads) + 1}, head ${other % heads + 1}`);
   button.addEventListener("click", () => { head = other; update(); });
   return button;
 }));

@@ -79,9 +79,8 @@ def archive(
     file: Annotated[list[Path], typer.Option(help="file or folder to keep, by its path from here; repeat")],
     output: Annotated[Path, typer.Option(help="file to write")],
 ) -> None:
-    """Write a checksummed zip of files of a run, an RO-Crate with the stage, origin and versions of every file."""
+    """Write a checksummed zip of files of a run, with its manifest: the stage, origin and versions of every file."""
     from replication.archives.container import write
-    from replication.archives.crate import METADATA, metadata
     from replication.files.manifest import MANIFEST, encode, excerpt, read_manifest
     from replication.files.runs import root_of
     from replication.files.verification import verify
@@ -94,8 +93,8 @@ def archive(
     for path in files:
         if path.suffix == ".ipynb" and path.is_relative_to(results):
             check_notebook(path, results.name)
-    manifest = verify(results, whole=True, drawn=True)
-    contents = {path.as_posix(): path for path in files} | {METADATA: metadata(results, files, manifest)}
+    verify(results, whole=True, drawn=True)
+    contents = {path.as_posix(): path for path in files}
     # Stored runs have ledgers in the archive.
     roots = {root.relative_to(Path.cwd()) for root in map(root_of, files) if root and root.is_relative_to(Path.cwd())}
     kept = {(root / MANIFEST).as_posix(): encode(excerpt(read_manifest(root), root, files)) for root in roots}

@@ -112,7 +112,7 @@ def findings() -> str:
         ("With two and five times as many pairs, masked models lose fewer nats under distance than under the window, BigBird,"
          " Longformer and quantization; with the gold graph's own share no order is decided.",
          _over_models(encoders, DISTANCE, (KMEANS, ROUTING, *BASELINES), "1 x gold", "2 x gold", "5 x gold", read=nats_curves)),
-        ("K-means does not avoid queries without any key: without windows and global tokens it leaves up to three quarters of"
+        ("K-means does not avoid queries without any key: without windows and global tokens it leaves about four fifths of"
          " the queries with none, and more than Routing Transformer with 32 or 64 clusters.",
          f"k-means: {_rows('mlm-kmeans-avoids-queries-without-keys')}; Routing Transformer above k-means:"
          f" {_rows('mlm-routing-discards-queries')}"),

@@ -7,7 +7,7 @@ from threading import Thread
 from urllib.parse import unquote
 
 import pytest
-from browser import browse, in_a_browser
+from browser import act, browse, in_a_browser
 
 from replication.files.paths import ROOT
 from replication.tables.claims import published
@@ -75,6 +75,8 @@ def test_every_reference_page_begins_with_a_summary_of_its_names():
             text = path.read_text(encoding="utf-8")
             assert text.index("<table class=") < text.index('<dl class="py'), path.stem
             assert not re.search(r"\((?:Eqs?|App|Figs?)\.</p>", text), path.stem
+            # Parameters in lines of their own are no list within a term.
+            assert '<dd><em class="sig-param">' not in text, path.stem
 
 
 def test_every_notebook_can_be_downloaded_and_its_picture_in_the_index_has_a_text():
@@ -120,3 +122,33 @@ def address():
 )
 def test_a_browser_has_nothing_to_complain_of(address, page, shown):
     assert shown in browse(f"{address}/{page}")
+
+
+@in_a_browser
+def test_the_forest_plot_ends_on_the_first_screen_and_results_have_three():
+    end = act(
+        SITE / "docs/index.html",
+        'document.title = page.querySelector("article img").getBoundingClientRect().bottom',
+        1280,
+    )
+    assert 300 < float(end) <= 800
+    height = act(SITE / "reported/README.html", "document.title = page.documentElement.scrollHeight", 1280)
+    assert 800 < float(height) <= 3 * 800
+
+
+@in_a_browser
+@pytest.mark.parametrize("page", ["docs/library.html", "docs/reference/claims.html"])
+def test_what_scrolls_takes_the_focus(page):
+    scrolling = '[...page.querySelectorAll("pre, .table-wrapper")].filter(part => part.scrollWidth > part.clientWidth)'
+    found = act(
+        SITE / page, f"document.title = {scrolling}.length + ` ` + {scrolling}.filter(part => part.tabIndex < 0).length"
+    )
+    count, without = map(int, found.split())
+    assert count > 0
+    assert without == 0
+
+
+def test_the_article_is_on_the_site_and_home_leads_to_it():
+    assert 'href="article.html"' in read("docs/index.html")
+    assert "Reproducibility summary" in read("docs/article.html")
+    assert (SITE / "docs/article.pdf").read_bytes().startswith(b"%PDF")

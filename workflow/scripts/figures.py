@@ -15,7 +15,7 @@ from replication.plots.forest import forest
 from replication.predictors.methods import BLUE, GREY, VERMILLION
 from replication.results.measurements import read_sweep
 from replication.results.points import over_heads
-from replication.tables.claims import DECIDED, findings
+from replication.tables.claims import DECIDED, findings, published
 from replication.tables.initialisation import RUNS
 from sparselib.predictors import Distance
 
@@ -32,12 +32,12 @@ def main() -> None:
 
 
 def decided() -> pd.DataFrame:
-    """Return the findings that some run decides, in the order of the ledger, with a row for each such run."""
-    tables = findings()
-    rows = pd.concat([table.reset_index().assign(run=run) for run, table in tables.items()])
-    order = {claim: number for number, claim in enumerate(next(iter(tables.values())).index)}
+    """Return the findings that some run decides, with their numbers in the ledger and in its order: a row for each such run."""
+    rows = pd.concat([table.reset_index() for table in findings().values()])
+    numbers = rows["id"].map({claim: number for number, claim in enumerate(published()["id"], 1)})
+    rows = rows.assign(number=numbers, statement=numbers.astype(str) + ". " + rows["statement"])
     rows = rows[rows["verdict"].isin(DECIDED)]
-    return rows.assign(verdict=rows["counts_as"]).sort_values("id", key=lambda ids: ids.map(order), kind="stable")
+    return rows.assign(verdict=rows["counts_as"]).sort_values("number", kind="stable")
 
 
 def initialisations() -> Figure:

@@ -6,7 +6,7 @@ import pytest
 from replication.archives.container import DIGITS, opened, write
 from replication.files.storage import FormatError
 
-CONTENTS = {"a/one.csv": b"layer,recall\n0,0.5\n" * 20, "two.json": b"{}", "crate.json": b"[1, 2]"}
+CONTENTS = {"a/one.csv": b"layer,recall\n0,0.5\n" * 20, "two.json": b"{}", "b/three.json": b"[1, 2]"}
 
 
 @pytest.fixture
