@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
 from transformers import AutoModel, PreTrainedModel
 
 from replication.files.paths import PACKAGE, located
-from replication.masked_lm.model import load_model
+from replication.masked_lm.model import for_evaluation, load_model
 
 
 def load_encoder(name: str | Path) -> PreTrainedModel:
@@ -35,9 +34,7 @@ def load_encoder(name: str | Path) -> PreTrainedModel:
         model = _pretrained(str(name))
     else:
         model = load_model(name).base_model
-    if torch.accelerator.is_available():
-        model.to(torch.accelerator.current_accelerator())
-    return model.eval()
+    return for_evaluation(model)
 
 
 def _pretrained(name: str) -> PreTrainedModel:

@@ -20,7 +20,7 @@ from replication.masked_lm.evaluation import (
     extract_graphs,
     mask_text,
 )
-from replication.masked_lm.model import IGNORED
+from replication.masked_lm.model import IGNORED, for_evaluation
 from sparselib.huggingface import use_attention
 from sparselib.masks.combine import combine
 from sparselib.metrics import sparsity
@@ -45,6 +45,17 @@ def masked(text) -> MaskedText:
 def peaked(text):
     model = tiny.peaked(text[0])
     return model, use_attention(model)
+
+
+def test_a_model_for_evaluation_gives_what_it_gave_and_has_gradients(peaked, masked):
+    model, _ = peaked
+    with torch.no_grad():
+        before = model(masked.inputs).logits
+    for_evaluation(model)
+    with torch.no_grad():
+        torch.testing.assert_close(model(masked.inputs).logits, before, rtol=1e-5, atol=1e-5)
+    model(masked.inputs).logits.sum().backward()
+    assert all(weight.grad.any() for name, weight in model.named_parameters() if name.endswith("dense.weight"))
 
 
 def projections(layers: int = 2, seed: int = 0) -> list[Projection]:
