@@ -27,6 +27,8 @@ from replication.run.trained import cells, members, symbol_lms
 PUBLISHED = Path("config/published")
 #: Stored measurements of paths with a guaranteed output.
 OUTPUT_PATHS = [Path(f"benchmarks/results/output_guarantee_{model}.json") for model in ("entmax", "minilm")]
+#: Stored measurements of selection rules on a decoder.
+DECODER = Path("benchmarks/results/decoder_selection.json")
 
 
 @dataclass(frozen=True)
@@ -311,3 +313,4 @@ def _retrofit(run: Config, results: Path) -> Iterator[Notebook]:
     heads = [files.sparsified(recall) / "sparsified.safetensors" for recall in run.retrofit.recalls]
     yield table("retrofit/03_heads", [*tables, *heads, files.learning])
     yield figure("retrofit/04_output", OUTPUT_PATHS)
+    yield figure("retrofit/05_decoder", [DECODER])

@@ -35,6 +35,7 @@ IMPORTED_BY_CONFIGURATION_AND_STEPS = {
         "corpora/inputs",
         "files/__init__",
         "files/books",
+        "files/encoders",
         "files/manifest",
         "files/packages",
         "files/paths",
