@@ -75,7 +75,6 @@ class Replaced(Section):
         None,
         description="In place of windows and methods: the best settings of the recall sweep on both sides of each budget.",
     )
-    per_side: t.Count = Field(1, description="How many of these settings, on each side of a budget.")
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

@@ -10,7 +10,7 @@ from replication.results.budgets import NEAR, Budget
 RISE = 1.1
 
 
-def chosen(points: pd.DataFrame, budgets: Iterable[Budget], per_side: int = 1) -> set[tuple[str, str, int]]:
+def chosen(points: pd.DataFrame, budgets: Iterable[Budget]) -> set[tuple[str, str, int]]:
     """Return each method's best settings just below and just above every budget, and its sparsest one if it starts above one.
 
     Parameters
@@ -19,15 +19,13 @@ def chosen(points: pd.DataFrame, budgets: Iterable[Budget], per_side: int = 1) -
         ``method``, ``setting``, ``window``, ``recall`` and ``sparsity`` of a recall sweep.
     budgets : iterable of Budget
         Shares of the pairs.
-    per_side : int
-        How many settings on each side of a budget. With two, each half of a method's points has some.
 
     Returns
     -------
     set of tuple
         ``(method, setting, window)``: of the points on each side of a budget within
-        :data:`~replication.results.budgets.NEAR`, those with the highest recall. Points that a :data:`RISE` of their share may
-        take to the other side, or too far from the budget, count only if there are too few others.
+        :data:`~replication.results.budgets.NEAR`, the one with the highest recall. Points that a :data:`RISE` of their share
+        may take to the other side, or too far from the budget, count only if there are no others.
 
     Examples
     --------
@@ -39,19 +37,21 @@ def chosen(points: pd.DataFrame, budgets: Iterable[Budget], per_side: int = 1) -
     found = set()
     for _, rows in points.assign(share=1 - points["sparsity"]).groupby("method"):
         for budget in budgets:
-            below = _best(rows.assign(apart=budget.share / rows["share"]), (RISE, NEAR), per_side)
-            above = _best(rows.assign(apart=rows["share"] / budget.share), (1, NEAR / RISE), per_side)
+            below = _best(rows.assign(apart=budget.share / rows["share"]), (RISE, NEAR))
+            above = _best(rows.assign(apart=rows["share"] / budget.share), (1, NEAR / RISE))
             found |= below | above if below and above else set()
             if rows["share"].min() > budget.share:
                 found |= _keys(rows.sort_values(["share", "window"]).head(1))
     return found
 
 
-def _best(rows: pd.DataFrame, preferred: tuple[float, float], count: int) -> set[tuple[str, str, int]]:
-    """Return the `count` points with the highest recall up to NEAR, preferring those `apart` by some factors."""
-    near = rows[rows["apart"].between(1, NEAR)]
-    near = near.assign(preferred=near["apart"].between(*preferred))
-    return _keys(near.sort_values(["preferred", "recall"]).tail(count))
+def _best(rows: pd.DataFrame, preferred: tuple[float, float]) -> set[tuple[str, str, int]]:
+    """Return the point with the highest recall among those `apart` from a budget by a preferred factor, or up to NEAR."""
+    for least, most in (preferred, (1, NEAR)):
+        between = rows[rows["apart"].between(least, most)]
+        if len(between):
+            return _keys(between.sort_values("recall").tail(1))
+    return set()
 
 
 def _keys(rows: pd.DataFrame) -> set[tuple[str, str, int]]:

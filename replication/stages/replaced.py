@@ -81,7 +81,7 @@ def _members(section, files):
     paths = [files.sweep(name) for name in section.methods]
     inputs(*paths)
     swept = over_seeds(over_heads(read_points(paths)))
-    points = chosen(swept, budgets_of(1 - swept["gold_sparsity"].mean(), grid.budgets), grid.per_side)
+    points = chosen(swept, budgets_of(1 - swept["gold_sparsity"].mean(), grid.budgets))
     members = [
         (member, sorted(window for *key, window in points if key == [member.method, member.setting]))
         for member in expand(section.given()["methods"])

@@ -46,16 +46,3 @@ def test_a_method_that_starts_above_a_budget_has_its_sparsest_setting():
     found = chosen(table, [Budget(0.1, "10 %")])
     assert ("a", "x=1", 0) in found
     assert len(found) == 3
-
-
-def test_two_settings_on_each_side_leave_each_half_measured():
-    table = points(a=[(0.081, 0.9), (0.085, 0.7), (0.09, 0.6), (0.099, 0.95), (0.102, 0.7), (0.11, 0.8), (0.118, 0.9)])
-    found = shares(chosen(table, [Budget(0.1, "10 %")], per_side=2), table)
-    assert found == pytest.approx([0.081, 0.085, 0.102, 0.11])
-    for half in (0, 1):
-        assert is_measured(pd.Series(found).to_numpy()[half::2], 0.1)
-
-
-def test_a_side_with_one_preferred_setting_is_filled_up():
-    table = points(a=[(0.079, 0.9), (0.099, 0.95), (0.09, 0.6), (0.11, 0.8), (0.112, 0.7)])
-    assert shares(chosen(table, [Budget(0.1, "10 %")], per_side=2), table) == pytest.approx([0.09, 0.099, 0.11, 0.112])
