@@ -58,8 +58,8 @@ def claims(
     from replication.files.storage import write_table
     from replication.files.verification import verify
 
-    # The report is made of the ledger, so that an old one waits to be made again.
-    verify(results, beside=["report.html"])
+    # The report and its explorer are made after the ledger, so that old ones wait to be made again.
+    verify(results, beside=["report.html", "explorer.html"])
     stated = pd.read_csv(published / "claims.csv")
     check_claims(stated, f"{published / 'claims.csv'}")
     write_table(output, ledger(stated, results))

@@ -1,4 +1,7 @@
-"""A file of the default run that is lost is made again, also if no later step needs it, or if a killed run was making it."""
+"""A file of the default run that is lost is made again, also if no later step needs it, or if a killed run was making it.
+
+A file that waits to be made again disturbs no other.
+"""
 
 import os
 import re
@@ -56,3 +59,14 @@ def test_a_lost_file_is_planned_again(place, job, is_listed, checkout, tmp_path)
         with replacing(manifest) as restored:
             restored.write_bytes(before)
     assert re.search(rf"^{job} +1$", found, re.MULTILINE)
+
+
+def test_a_ledger_is_written_beside_the_report_of_an_earlier_configuration(checkout):
+    """Its files are not listed from when a run is planned until they are made again."""
+    with changing(checkout / RESULTS) as changed:
+        for place in ("claims.csv", "report.html", "explorer.html"):
+            del changed["made"][place]
+    command = "from replication.stages import app; app()"
+    arguments = ["claims", str(RESULTS), "--output", str(RESULTS / "claims.csv")]
+    done = subprocess.run([sys.executable, "-c", command, *arguments], cwd=checkout, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
