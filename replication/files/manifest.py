@@ -138,8 +138,16 @@ def write_plan(root: Path, plan: Mapping[str, dict[str, str]], again: Iterable[s
 
 
 def waiting(root: Path) -> list[str]:
-    """Return the places of files that lie there until the run makes them again."""
-    return [*read_manifest(root).get("dropped", {})]
+    """Return the places of files that lie there until the run makes them again, such as those made from earlier versions."""
+    manifest = read_manifest(root)
+    made = manifest["made"]
+    return [*manifest.get("dropped", {}), *(place for place, entry in made.items() if changed_origins(entry, made))]
+
+
+def changed_origins(entry: dict, made: Mapping[str, dict]) -> list[str]:
+    """Return the inputs of a file that have been made again since."""
+    inputs = entry["inputs"].items()
+    return [origin for origin, expected in inputs if origin in made and not made[origin]["sha256"].startswith(expected)]
 
 
 def planned_as(plan: Mapping[str, object], place: str) -> object | None:

@@ -5,7 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from replication.files.errors import FormatError
-from replication.files.manifest import add_input, changing, checksum, configuration_of, planned_as, read_manifest
+from replication.files.manifest import (
+    add_input,
+    changed_origins,
+    changing,
+    checksum,
+    configuration_of,
+    planned_as,
+    read_manifest,
+)
 from replication.files.runs import CONFIGURATION, MANIFEST, PLACES, is_drawn, is_left_out, place_of, root_of
 
 
@@ -141,7 +149,7 @@ def files_of(folder: Path, *, links: bool = True) -> Iterator[Path]:
 
 def _problem(root: Path, place: str, entry: dict, manifest: dict) -> str | None:
     """Return what is wrong with a listed file, apart from its content."""
-    listed, plan = manifest["made"], manifest["plan"]
+    plan = manifest["plan"]
     planned = planned_as(plan, place)
     if not (root / place).exists():
         return "is missing"
@@ -151,10 +159,8 @@ def _problem(root: Path, place: str, entry: dict, manifest: dict) -> str | None:
         return "was made with options of another configuration"
     if not plan and configuration_of(manifest) not in (None, entry["configuration"]):
         return f"was made with another configuration than {CONFIGURATION}"
-    for origin, expected in entry["inputs"].items():
-        if origin in listed and not listed[origin]["sha256"].startswith(expected):
-            return f"was made from an earlier version of {origin}"
-    return None
+    changed = changed_origins(entry, manifest["made"])
+    return f"was made from an earlier version of {changed[0]}" if changed else None
 
 
 def _compare(path: Path, entry: dict) -> None:

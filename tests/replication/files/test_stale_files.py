@@ -8,7 +8,7 @@ from test_manifest import SETTINGS, entry_of, make
 
 from replication.files import manifest, storage
 from replication.files.manifest import MANIFEST, FormatError, read_manifest, write_plan
-from replication.files.paths import results_of
+from replication.files.paths import DRAWING, results_of
 from replication.files.runs import is_left_out, place_of, root_of
 from replication.files.verification import inputs, verify
 
@@ -91,6 +91,16 @@ def test_inputs_made_from_an_earlier_version_are_refused(results):
     make(results / "table.csv", stage="measure", content="2")
     with pytest.raises(FormatError, match=r"later\.csv: was made from an earlier version of table\.csv"):
         inputs(results / "later.csv")
+
+
+def test_a_figure_of_the_workflow_is_drawn_beside_what_waits_to_be_made_again(results, monkeypatch):
+    """Snakemake draws a figure alone, without the ledger that is made from the same tables."""
+    make(results / "later.csv", stage="later", read=(results / "table.csv",))
+    make(results / "table.csv", stage="measure", content="2")
+    with pytest.raises(FormatError, match=r"later\.csv: was made from an earlier version of table\.csv"):
+        results_of("tiny")
+    monkeypatch.setenv(DRAWING, "1")
+    assert results_of("tiny") == results
 
 
 def test_inputs_without_a_manifest_are_refused(results):
