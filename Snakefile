@@ -11,6 +11,7 @@ from replication.config import ConfigurationError
 # Snakemake executes this file in its own namespace, where `parse` is the function that reads the rules.
 from replication.config import parse as parse_profile
 from replication.files.manifest import options_hash, write_plan
+from replication.files.verification import prune_command, unplanned
 from replication.stages.ledger import write_configuration
 from workflow.ending import ending
 from workflow.environment import (
@@ -118,6 +119,11 @@ onstart:
     again = [] if workflow.touch else places(waiting, RESULTS)
     is_whole = any(job.rule.name == "all" for job in jobs)
     write_plan(RESULTS, plan, again, whole=is_whole)
+    # No notebook could be drawn beside them.
+    if is_whole and (left := unplanned(RESULTS)):
+        raise WorkflowError(
+            f"{left[0]}: does not belong to this configuration; {prune_command(RESULTS)}"
+        )
     # Local jobs need no rate limit. Snakemake's limiter starts a timer for every finished job, and each timer makes the scheduler
     # check all ready jobs again. A finished run would also wait for the last timer.
     if workflow.local_exec:

@@ -354,7 +354,7 @@ def test_generated_data_identities_our_claims_and_the_papers_own_tables_count_no
     ]
 
 
-def test_the_sentence_counts_the_stable_ones_of_the_settled_verdicts_about_curves(root):
+def test_the_sentence_counts_the_stable_ones_of_the_settled_verdicts(root):
     changes = "changes with seed 1 left out: fails"
     world(
         root,
@@ -362,7 +362,7 @@ def test_the_sentence_counts_the_stable_ones_of_the_settled_verdicts_about_curve
         real=row("mt-a", "holds", 1.0, stability="stable") + row("mt-b", "fails", 2.0),
         papers="",
     )
-    assert claims.stable().startswith("Of 2 settled verdicts about curves, 1 are stable;")
+    assert claims.stable().startswith("Of 2 settled verdicts, 1 are stable:")
     assert claims.counts().splitlines()[2] == "| [demo](demo) | 0 | 0 | 0 | 1 | 0 |"
     assert f"**holds**, 1, {changes}" in claims.main()
 

@@ -69,7 +69,7 @@ def ledger(claims: pd.DataFrame, results: Path, printed: bool = False) -> pd.Dat
     DataFrame
         A row per claim, then one per comparison of the run's configuration: ``id, paper, section, statement, kind``;
         ``criterion``, ``budgets`` and ``premise`` (with the measured value); ``verdict``, one of :data:`VERDICTS`;
-        ``stability`` of a verdict about curves (:func:`~replication.claims.stability.stability`); ``effect`` and 95 %
+        ``stability`` of a settled verdict (:func:`~replication.claims.stability.stability`); ``effect`` and 95 %
         ``interval`` of the deciding comparison; ``where``, the budget compared; ``n``, the population and what the interval
         varies over; ``data``, ``real`` or ``generated``; ``numbers``, all comparisons in words; ``change``, what would change
         the verdict; and ``inputs``, a hash of the files that were read.

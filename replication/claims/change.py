@@ -12,7 +12,7 @@ MANY = 1000
 def changing(rule: Rule, effect: Effect, verdict: str) -> str:
     """Return what would change a claim's verdict, in words: another effect, or a narrower interval.
 
-    >>> changing(Rule(">=", 0.0), Effect("a - b", 0.5, (-0.5, 1.5), "such models: 3 models", draws=3), "undecided")
+    >>> changing(Rule(">=", 0.0), Effect("it", 0.5, (-0.5, 1.5), "such models: 3 models", draws=(0.0, 0.5, 1.0)), "undecided")
     'an interval without 0: about 12 draws in place of 3, if the effect and its spread stay'
     """
     threshold = f"{rule.threshold:g}"
@@ -29,7 +29,10 @@ def changing(rule: Rule, effect: Effect, verdict: str) -> str:
         nearest = min((low, high), key=lambda end: abs(end - rule.threshold))
         return f"an interval that contains {threshold}: it ends at {nearest:.3g}"
     half, distance = (high - low) / 2, abs(effect.value - rule.threshold)
-    draws = math.ceil(effect.draws * (half / distance) ** 2) if distance and effect.draws else MANY + 1
+    given = len(effect.draws)
+    draws = math.ceil(given * (half / distance) ** 2) if distance and given else MANY + 1
     if draws > MANY:
         return f"an interval without {threshold}: the effect is too close to it for more draws to help"
-    return f"an interval without {threshold}: about {draws} draws in place of {effect.draws}, if the effect and its spread stay"
+    return (
+        f"an interval without {threshold}: about {draws} draws in place of {given}, if the effect and its spread stay"
+    )

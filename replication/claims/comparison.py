@@ -36,8 +36,6 @@ def leads(compared: Curves, leaders: list[str], rivals: list[str], names: list[s
 def with_perturbed(compare: Callable[..., Finding], *compared: Curves) -> Finding:
     """Return the finding of curves, with what the same comparison finds under other choices.
 
-    Without one seed, intervals would be wider for lack of seeds alone, so that effects count as exact there.
-
     Parameters
     ----------
     compare : callable
@@ -47,16 +45,10 @@ def with_perturbed(compare: Callable[..., Finding], *compared: Curves) -> Findin
     """
 
     def perturbed() -> dict[str, Finding]:
-        choices = _together([curves.perturbed() for curves in compared])
-        without = _together([curves.without_each_seed() for curves in compared])
-        found = {name: compare(*curves) for name, curves in choices.items()}
-        return found | {name: compare(*curves).as_exact() for name, curves in without.items()}
+        choices = [curves.perturbed() for curves in compared]
+        return {name: compare(*(curves[name] for curves in choices)) for name in choices[0]}
 
     return replace(compare(*compared), perturbed=perturbed)
-
-
-def _together(choices: list[dict[str, Curves]]) -> dict[str, list[Curves]]:
-    return {name: [one[name] for one in choices] for name in choices[0] if all(name in one for one in choices)}
 
 
 def _leads(compared: Curves, leaders: list[str], rivals: list[str], names: list[str]) -> Finding:

@@ -94,10 +94,6 @@ class Curves:
         """Return the smallest share that the method reaches with every seed."""
         return max(one.shares.min() for one in self.methods[method])
 
-    def seeds(self) -> int:
-        """Return the largest number of seeds of a method."""
-        return max((len(of_seeds) for of_seeds in self.methods.values()), default=0)
-
     def perturbed(self) -> dict[str, "Curves"]:
         """Return the curves under other choices: half of the settings, and the Pareto set in place of the hull.
 
@@ -108,20 +104,6 @@ class Curves:
             for half, part in enumerate(("one", "the other"))
         }
         return halves | {"the Pareto set": replace(self, read=pareto_at)}
-
-    def without_each_seed(self) -> dict[str, "Curves"]:
-        """Return the curves without one seed each; an empty dict if there are fewer than three."""
-        count = self.seeds()
-        return {
-            f"seed {number + 1} left out": replace(
-                self,
-                methods={
-                    name: [one for place, one in enumerate(of_seeds) if place != number or len(of_seeds) < count]
-                    for name, of_seeds in self.methods.items()
-                },
-            )
-            for number in range(count if count > 2 else 0)
-        }
 
     def of_points(self, change: Callable[[Points], Points], **changes: object) -> "Curves":
         """Return the curves with other points of every method and seed."""

@@ -34,8 +34,10 @@ class Effect:
         Population that the interval refers to, and what it varies over.
     where : str
         Compared budget, for curves.
-    draws : int
-        Number of seeds, models or repeats.
+    draws : tuple of float
+        The number of each seed, model or repeat; their mean is the value.
+    over : str
+        Kind of the draws, such as ``model``.
     interval_at : callable, optional
         Function from a confidence to the interval, for several comparisons at once.
     """
@@ -45,7 +47,8 @@ class Effect:
     interval: tuple[float, float] | None
     n: str
     where: str = ""
-    draws: int = 0
+    draws: tuple[float, ...] = ()
+    over: str = ""
     interval_at: Callable[[float], tuple[float, float]] | None = field(default=None, compare=False, repr=False)
 
     def among(self, comparisons: int, error: float = 0.05) -> "Effect":
@@ -54,6 +57,12 @@ class Effect:
             return self
         wider = self.interval_at(1 - error / comparisons)
         return replace(self, interval=wider, n=f"{self.n}; Holm, {comparisons} comparisons")
+
+    def without(self, draw: int) -> "Effect":
+        """Return the mean of the other draws as exact; an effect with fewer than three draws keeps its value."""
+        others = [*self.draws[:draw], *self.draws[draw + 1 :]]
+        value = sum(others) / len(others) if len(self.draws) > 2 else self.value
+        return replace(self, value=value, interval=None)
 
 
 @dataclass(frozen=True)
@@ -92,10 +101,13 @@ class Finding:
         effects = [replace(one, interval=None) if one.interval == UNKNOWN else one for one in self.effects]
         return replace(self, effects=effects)
 
-    def as_exact(self) -> "Finding":
-        """Return the finding with all numbers as exact."""
-        effects = [replace(one, interval=None) for one in self.effects]
-        return replace(self, effects=effects, at={budget: found.as_exact() for budget, found in self.at.items()})
+    def without(self, draw: int) -> "Finding":
+        """Return the finding without one draw of each effect that has three, with all numbers as exact.
+
+        Intervals would be wider for lack of draws alone.
+        """
+        effects = [effect.without(draw) for effect in self.effects]
+        return replace(self, effects=effects, at={budget: found.without(draw) for budget, found in self.at.items()})
 
     def every_effect(self) -> list[Effect]:
         """Return the effects at all budgets."""

@@ -121,7 +121,7 @@ def drift_curves(folder: Path) -> Curves:
     table = points.table.assign(sparsity=points.measures["sparsity"][0])
     drawn = curves(table, -100 * points.measures["drift"], np.nan, budgets_in(folder, np.nan), points.units)
     # Rules that no seed changes have one curve, which is repeated for comparison with each seed of the others.
-    seeds = drawn.seeds()
+    seeds = max((len(of_seeds) for of_seeds in drawn.methods.values()), default=0)
     methods = {name: of_seeds * (seeds // len(of_seeds)) for name, of_seeds in drawn.methods.items()}
     return replace(drawn, methods=methods)
 

@@ -189,9 +189,8 @@ def effect(
     """
     n = population(values.shape[1], over, units)
     interval_at = partial(interval, values, units)
-    return Effect(
-        what, float(values[0].mean()), interval_at(confidence), n, where, values.shape[1], interval_at=interval_at
-    )
+    draws = tuple(values[0].tolist())
+    return Effect(what, float(values[0].mean()), interval_at(confidence), n, where, draws, over, interval_at)
 
 
 def over_units(what: str, values: np.ndarray, units: Units) -> Effect:

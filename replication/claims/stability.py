@@ -1,4 +1,4 @@
-"""Stability of verdicts under other choices: half of the settings, the Pareto set in place of the hull, each seed left out."""
+"""Stability of verdicts under other choices: half of the settings, the Pareto set, each seed, model or repeat left out."""
 
 from replication.claims.finding import SETTLED, UNDECIDED, UNTESTED, Finding
 from replication.claims.rule import Rule
@@ -22,18 +22,23 @@ def stability(rule: Rule, finding: Finding, verdict: str) -> str:
     Returns
     -------
     str
-        Empty if the finding does not come from curves. Comparisons that the finding itself lacks are not needed; a comparison
-        that a choice takes away changes the verdict.
+        Empty if no choice can be changed: the finding does not come from curves, and no effect is a mean over three draws.
+        Comparisons that the finding itself lacks are not needed; a comparison that a choice takes away changes the verdict.
 
     Examples
     --------
     >>> stability(Rule(">=", 0.0), Finding([]), "holds")
     ''
     """
-    if finding.perturbed is None:
+    others = finding.perturbed() if finding.perturbed else {}
+    effects = [effect for effect in finding.every_effect() if len(effect.draws) > 2]
+    for over in dict.fromkeys(effect.over for effect in effects):
+        count = max(len(effect.draws) for effect in effects if effect.over == over)
+        others |= {f"{over} {draw + 1} left out": finding.without(draw) for draw in range(count)}
+    if not others:
         return ""
     changed = {}
-    for choice, other in finding.perturbed().items():
+    for choice, other in others.items():
         found, _ = rule.judge(other.of_numbers())
         if found != verdict:
             changed.setdefault("not measured" if found == UNTESTED else found, []).append(choice)

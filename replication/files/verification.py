@@ -55,7 +55,7 @@ def verify(
         if place in listed or place in beside or is_drawn(place):
             continue
         if not planned_as(manifest["plan"], place):
-            raise FormatError(f"{path}: was not made by this run; {_prune(root)}")
+            raise FormatError(f"{path}: was not made by this run; {prune_command(root)}")
         if not (growing and _is_newer(path, root / CONFIGURATION)):
             raise FormatError(f"{path}: was made by a stage that did not end, or before this plan; {_again(root)}")
     if whole and (missing := [place for place in manifest["plan"] if place in counts and not _is_made(place, listed)]):
@@ -154,7 +154,7 @@ def _problem(root: Path, place: str, entry: dict, manifest: dict) -> str | None:
     if not (root / place).exists():
         return "is missing"
     if plan and planned is None and place != CONFIGURATION:
-        return f"does not belong to this configuration; {_prune(root)}"
+        return f"does not belong to this configuration; {prune_command(root)}"
     if planned and planned["options"] != entry["options"]:
         return "was made with options of another configuration"
     if not plan and configuration_of(manifest) not in (None, entry["configuration"]):
@@ -195,5 +195,6 @@ def _snakemake(root: Path) -> str:
     return f"snakemake --cores 2 --configfile {root / CONFIGURATION}"
 
 
-def _prune(root: Path) -> str:
+def prune_command(root: Path) -> str:
+    """Return what to run if files of a run belong to none of its configuration's stages."""
     return f"to list such files, and delete them if you confirm it: replicate prune {root}"

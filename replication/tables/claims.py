@@ -95,7 +95,7 @@ OUTCOMES = (
 
 
 def verdicts() -> str:
-    """Return the number of findings per regime and outcome, and how many of the settled verdicts about curves are stable."""
+    """Return the number of findings per regime and outcome, and how many of the settled verdicts are stable."""
     known_outcomes = outcomes()
     shown = [name for name in REGIMES if known_outcomes[name].any()]
     used = [outcome for outcome in OUTCOMES if (known_outcomes == outcome).any(axis=None)]
@@ -124,10 +124,14 @@ def at_a_glance() -> str:
 
 
 def stable() -> str:
-    """Return a sentence with the number of settled verdicts about curves, and of the stable ones among them."""
-    about_curves = pd.concat([table.loc[table["stability"] != "", "stability"] for table in runs().values()])
-    count = (about_curves == STABLE).sum()
-    return f"Of {len(about_curves)} settled verdicts about curves, {count} are stable; the others count as undecided."
+    """Return a sentence with the number of verdicts on findings that other choices could change, and of the stable ones."""
+    tried = pd.concat([table[table["stability"] != ""] for table in findings().values()])
+    is_stable, is_curve = tried["stability"] == STABLE, tried["budgets"] != ""
+    return (
+        f"Of {len(tried)} settled verdicts, {is_stable.sum()} are stable: they stay with half of the settings, the Pareto set,"
+        f" or a seed or model left out ({(is_stable & is_curve).sum()} of {is_curve.sum()} about curves). The others count as"
+        " undecided."
+    )
 
 
 def main() -> str:

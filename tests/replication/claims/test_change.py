@@ -8,7 +8,7 @@ from replication.claims.rule import Rule
 
 
 def effect(value, interval, draws=3):
-    return Effect("it", value, interval, "such models", draws=draws)
+    return Effect("it", value, interval, "such models", draws=(value,) * draws)
 
 
 @pytest.mark.parametrize(

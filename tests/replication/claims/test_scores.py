@@ -136,7 +136,7 @@ def test_one_model_is_never_decided_by_its_sentences():
     values, units = with_units(np.random.default_rng(9).normal(5, 0.1, (200, 1)))
     found = effect("it", values, "model", units)
     assert found.value == pytest.approx(5, abs=0.1)
-    assert (found.interval, found.draws) == (UNKNOWN, 1)
+    assert (found.interval, len(found.draws)) == (UNKNOWN, 1)
     assert [Rule(relation, 0.0).verdict(found) for relation in (">=", "<=")] == ["undecided", "undecided"]
 
 

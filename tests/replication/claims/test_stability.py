@@ -78,7 +78,7 @@ def test_a_seed_that_changes_the_sign_is_named():
     )
     compared = curves(table, table["score"].to_numpy()[None], 0.1, budgets_of(0.1, Budgets()))
     finding = leads(compared, ["a"], ["b"], ["1 x gold"])
-    assert stability(Rule(">=", 0.0), finding, "holds").endswith("seed 3 left out: fails")
+    assert stability(Rule(">=", 0.0), finding, "holds").endswith("student seed 3 left out: fails")
 
 
 @pytest.mark.parametrize("verdict", ["holds", "fails", "depends on the budget"])
