@@ -121,8 +121,8 @@ def clm_top_k_shrinks_spans(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     spans = spans_at_bits(table)
     softmax, top_32, top_8 = (spans.loc[name] for name in SPAN_MODELS)
     return [
-        over_seeds("span saved by Top-32", (1 - top_32 / softmax).mean(axis=1, skipna=False), "model"),
-        over_seeds("span saved by Top-8 beyond Top-32", (1 - top_8 / top_32).mean(axis=1, skipna=False), "model"),
+        over_seeds("span saved by Top-32", (1 - top_32 / softmax).mean(axis=1), "model"),
+        over_seeds("span saved by Top-8 beyond Top-32", (1 - top_8 / top_32).mean(axis=1), "model"),
     ]
 
 
@@ -131,7 +131,7 @@ def clm_top_k_shrinks_spans(corpus: Path, table: pd.DataFrame) -> list[Effect]:
 def clm_top_8_halves_spans(corpus: Path, table: pd.DataFrame) -> list[Effect]:
     """Average over the levels of bits that all runs reach."""
     spans = spans_at_bits(table)
-    share = (spans.loc["adaptive-span-top-8"] / spans.loc["adaptive-span"]).mean(axis=1, skipna=False)
+    share = (spans.loc["adaptive-span-top-8"] / spans.loc["adaptive-span"]).mean(axis=1)
     return [over_seeds("Top-8's span / softmax's", share, "model")]
 
 

@@ -117,3 +117,23 @@ def test_compiled():
 
     output = torch.compile(function, fullgraph=True, backend="aot_eager")(*inputs)
     assert torch.equal(output, function(*inputs))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_rules_are_computed_as_without_autocast(dtype):
+    """Token-level rules have an implementation of their own."""
+    leaves, mask = random_inputs(*[torch.float32] * 3), random_mask()
+    half = [x.detach().to(dtype).requires_grad_() for x in leaves]
+
+    def attend(*tensors):
+        return block_sparse_entmax_attention(
+            *tensors, mask, score_mod=lambda score, b, h, i, j: score - 0.1 * (i - j).abs()
+        )
+
+    expected = attend(*half)
+    with torch.autocast("cpu", dtype=dtype):
+        output = attend(*leaves)
+        gradients = torch.autograd.grad(output.float().square().sum(), leaves)
+    expected_gradients = torch.autograd.grad(expected.float().square().sum(), half)
+    torch.testing.assert_close(output, expected, rtol=0, atol=0)
+    torch.testing.assert_close(gradients, tuple(x.float() for x in expected_gradients), rtol=0, atol=0)

@@ -1,5 +1,6 @@
 """The attention explorer: what its JavaScript computes in a browser is what the library computes."""
 
+import html
 import json
 import re
 from base64 import b64decode, b64encode
@@ -56,7 +57,7 @@ def page(tensors, tmp_path_factory):
     data["counts"] = encoded(tensors["gold"].sum(-1), np.uint8)
     data["keys"] = encoded(tensors["gold"].nonzero()[:, 3], np.uint8)
     path = tmp_path_factory.mktemp("explorer") / "explorer.html"
-    path.write_text(explorer(json.dumps(data), "mine", "report.html"), encoding="utf-8")
+    path.write_text(explorer(json.dumps(data), "mine<b>", "report.html"), encoding="utf-8")
     return path
 
 
@@ -136,6 +137,11 @@ def test_pointing_at_a_pair_names_its_words_and_what_became_of_it(page, tensors)
 def test_it_is_as_wide_as_a_phone_and_loads_nothing(page):
     assert int(act(page, "document.title = page.documentElement.scrollWidth")) <= 390
     assert 'src="' not in browse(page.as_uri())
+
+
+def test_a_runs_name_is_shown_as_it_is(page):
+    shown = html.unescape(act(page, "document.title = page.body.innerText"))
+    assert "of the run mine<b>, cut" in shown
 
 
 def test_a_passage_is_a_beginning_with_the_sequences_last_token():

@@ -1,5 +1,6 @@
 """Translation from text to BLEU on a tiny corpus, and what is missing or does not fit."""
 
+import itertools
 import shutil
 from argparse import Namespace
 
@@ -111,6 +112,18 @@ def test_learned_alphas_are_trained_saved_and_loaded(data):
 
 def test_hypotheses_come_in_the_order_of_the_file_whatever_the_batches(translator):
     assert translator.translate("test", 12, 2, 60) == translator.translate("test", 20, 2, 1000)[:12]
+
+
+@pytest.mark.parametrize(("tokens", "sentences"), [(60, 20), (1000, 3), (60, 3)])
+def test_a_batch_has_at_most_its_tokens_with_padding_and_its_sentences(translator, tokens, sentences):
+    dataset = translator.dataset("test")
+    batches = list(translator.batches(dataset, list(range(20)), tokens, sentences))
+    sizes = [[dataset.num_tokens(index) for index in sample["id"].tolist()] for sample in batches]
+    assert sum(map(len, sizes)) == 20
+    assert all(len(one) <= sentences and max(one) * len(one) <= tokens for one in sizes)
+    # Whatever comes next would not have fitted.
+    for one, after in itertools.pairwise(sizes):
+        assert len(one) == sentences or (len(one) + 1) * min(after) > tokens
 
 
 @pytest.mark.parametrize("beam", [1, 3])

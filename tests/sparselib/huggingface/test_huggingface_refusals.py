@@ -1,6 +1,7 @@
 """What a Hugging Face model asks of its attention is computed or refused, and a refused model is as it was."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -32,6 +33,21 @@ def test_an_argument_that_nobody_knows_is_refused_by_name_and_the_model_is_as_it
     assert case.model.config._attn_implementation == "eager"
     assert torch.equal(case(), before)
     assert not any(hasattr(module, "sparselib_place") for module in case.model.modules())
+
+
+@pytest.mark.parametrize("has_mask", [False, True])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_a_causal_flag_is_refused_where_it_alone_would_hide_pairs(is_causal, has_mask):
+    """With a mask, the mask is causal already; without causality, nothing is hidden."""
+    q = torch.ones(1, 2, 4, 8)
+    mask = torch.ones(1, 1, 4, 4, dtype=torch.bool).tril() if has_mask else None
+    asked = partial(huggingface.mask_and_scoring, nn.Identity(), q, q, mask, None, {"is_causal": is_causal})
+    if is_causal and not has_mask:
+        with pytest.raises(ValueError, match="Identity passes is_causal"):
+            asked()
+    else:
+        visible, _ = asked()
+        assert (visible is None) == (mask is None)
 
 
 def test_what_differs_from_eager_attention_is_refused(monkeypatch):
