@@ -76,3 +76,11 @@ def test_every_reference_is_cited():
     keys = re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/article.bib").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(keys) > 10
     assert [key for key in keys if not re.search(rf"@{key}\b", TEXT)] == []
+
+
+def test_it_is_written_over_an_earlier_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["article.py", str(tmp_path)])
+    (tmp_path / "article.pdf").write_bytes(b"earlier")
+    article.main()
+    assert (tmp_path / "article.pdf").read_bytes().startswith(b"%PDF")
+    assert "</html>" in (tmp_path / "article.html").read_text(encoding="utf-8")

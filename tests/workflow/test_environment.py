@@ -8,12 +8,14 @@ import sys
 import tomllib
 import zipfile
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import yaml
 
 from replication.files.packages import PACKAGES
 from replication.files.paths import ROOT
+from workflow.environment import use_own_environment
 
 LIBRARY, REPLICATION = (
     tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"] for folder in (".", "replication")
@@ -134,3 +136,14 @@ def test_another_python_is_refused_before_anything_is_installed(installed, tmp_p
     assert done.returncode == 2
     assert done.stderr.startswith("PYTHON must be Python 3.11 or 3.12, got 3.13; run: make env PYTHON=python3.11\n")
     assert [path.name for path in (installed / ".venv").iterdir()] == ["compiled"]
+
+
+@pytest.mark.parametrize(
+    "path", [None, "/somewhere", f"{Path(sys.executable).parent}", f"/somewhere:{Path(sys.executable).parent}"]
+)
+def test_jobs_find_the_commands_of_this_environment_first(monkeypatch, path):
+    given = {} if path is None else {"PATH": path}
+    monkeypatch.setattr(os, "environ", given)
+    use_own_environment()
+    assert given["PATH"].split(":")[0] == f"{Path(sys.executable).parent}"
+    assert set(given["PATH"].split(":")) >= set((path or "").split(":")) - {""}
