@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from browser import act, in_a_browser
 from command_line import list_files, run
 
 from replication import report
@@ -399,3 +400,21 @@ def test_two_figures_of_one_notebook_stay_listed(root, draw):
         assert done.exit_code == 0, done.stderr
     made = read_manifest(root / "results/mine")["made"].keys()
     assert {str(Path(NOTEBOOK).with_name(f"{name}.ipynb")) for name in names} <= made
+
+
+@in_a_browser
+def test_papers_are_folded_until_a_claim_is_searched_or_linked_to(root):
+    path = root / "report.html"
+    path.write_text(report.page(root, "mine"), encoding="utf-8")
+    last = pd.read_csv(root / "config/published/claims.csv")["id"].iloc[-1]
+    shown = act(path, f"""
+        const papers = [...page.querySelectorAll("details.paper")], opened = () => papers.map(one => Number(one.open)).join("");
+        const rows = () => [...page.querySelectorAll("tr[data-filed]")].filter(row => row.checkVisibility()).length;
+        const search = page.querySelector(".controls input"), said = [opened(), rows()];
+        search.value = "{last}"; search.dispatchEvent(new Event("input")); said.push(rows());
+        search.value = ""; search.dispatchEvent(new Event("input")); said.push(opened());
+        page.defaultView.location.hash = "{last}";
+        setTimeout(() => {{ said.push(opened(), Number(page.getElementById("{last}").checkVisibility()));
+          document.title = said.join(); }}, 200);""")  # fmt: skip
+    none = "0" * shown.index(",")
+    assert shown.split(",") == [none, "0", "1", none, f"{none[1:]}1", "1"]

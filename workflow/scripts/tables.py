@@ -101,7 +101,6 @@ TABLES = {
 TEXTS = (
     "README.md",
     "docs/findings.md",
-    "docs/index.md",
     "docs/limits.md",
     "docs/speed.md",
     "docs/start.md",
