@@ -37,8 +37,6 @@ def fit_layer_projection(
         The losses that ``fit_projection`` returns.
     """
     batches = graphs.batches(settings.get("batch_size", BATCH_SIZE))
-    if settings.get("epochs", 1) > 1:
-        batches = list(batches)  # reading and checking them again would take a fifth of a step
     arguments = {name: value for name, value in settings.items() if name != "batch_size"}
     return fit_projection(batches, seed=seed, chunks=chunks, **arguments)
 
