@@ -35,5 +35,8 @@ def act(page: Path, actions: str, width: int = 390) -> str:
         {actions}'></iframe>""",
         encoding="utf-8",
     )
-    shown = browse(frame.as_uri(), "--allow-file-access-from-files")
+    try:
+        shown = browse(frame.as_uri(), "--allow-file-access-from-files")
+    finally:
+        frame.unlink()
     return re.search(r"<title>(.*?)</title>", shown, re.DOTALL)[1]
