@@ -362,7 +362,7 @@ def test_the_sentence_counts_the_stable_ones_of_the_settled_verdicts(root):
         real=row("mt-a", "holds", 1.0, stability="stable") + row("mt-b", "fails", 2.0),
         papers="",
     )
-    assert claims.stable().startswith("Of 2 settled verdicts, 1 are stable:")
+    assert claims.stable().startswith("Of 2 settled verdicts, 1 are stable, and")
     assert claims.counts().splitlines()[2] == "| [demo](demo) | 0 | 0 | 0 | 1 | 0 |"
     assert f"**holds**, 1, {changes}" in claims.main()
 

@@ -35,7 +35,7 @@ class Effect:
     where : str
         Compared budget, for curves.
     draws : tuple of float
-        The number of each seed, model or repeat; their mean is the value.
+        The measured number under each seed, of each model, or in each repeat; `value` is their mean.
     over : str
         Kind of the draws, such as ``model``.
     interval_at : callable, optional
@@ -58,11 +58,11 @@ class Effect:
         wider = self.interval_at(1 - error / comparisons)
         return replace(self, interval=wider, n=f"{self.n}; Holm, {comparisons} comparisons")
 
-    def without(self, draw: int) -> "Effect":
-        """Return the mean of the other draws as exact; an effect with fewer than three draws keeps its value."""
+    def without(self, over: str, draw: int) -> "Effect":
+        """Return the mean of the other draws of a kind as exact; an effect with fewer than three of them keeps its value."""
         others = [*self.draws[:draw], *self.draws[draw + 1 :]]
-        value = sum(others) / len(others) if len(self.draws) > 2 else self.value
-        return replace(self, value=value, interval=None)
+        is_drawn = self.over == over and len(self.draws) > 2
+        return replace(self, value=sum(others) / len(others) if is_drawn else self.value, interval=None)
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,14 @@ class Finding:
         effects = [replace(one, interval=None) if one.interval == UNKNOWN else one for one in self.effects]
         return replace(self, effects=effects)
 
-    def without(self, draw: int) -> "Finding":
-        """Return the finding without one draw of each effect that has three, with all numbers as exact.
+    def without(self, over: str, draw: int) -> "Finding":
+        """Return the finding without one draw of a kind, in each effect that has three, with all numbers as exact.
 
         Intervals would be wider for lack of draws alone.
         """
-        effects = [effect.without(draw) for effect in self.effects]
-        return replace(self, effects=effects, at={budget: found.without(draw) for budget, found in self.at.items()})
+        effects = [effect.without(over, draw) for effect in self.effects]
+        at = {budget: found.without(over, draw) for budget, found in self.at.items()}
+        return replace(self, effects=effects, at=at)
 
     def every_effect(self) -> list[Effect]:
         """Return the effects at all budgets."""

@@ -34,7 +34,7 @@ def stability(rule: Rule, finding: Finding, verdict: str) -> str:
     effects = [effect for effect in finding.every_effect() if len(effect.draws) > 2]
     for over in dict.fromkeys(effect.over for effect in effects):
         count = max(len(effect.draws) for effect in effects if effect.over == over)
-        others |= {f"{over} {draw + 1} left out": finding.without(draw) for draw in range(count)}
+        others |= {f"{over} {draw + 1} left out": finding.without(over, draw) for draw in range(count)}
     if not others:
         return ""
     changed = {}

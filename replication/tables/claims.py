@@ -127,10 +127,11 @@ def stable() -> str:
     """Return a sentence with the number of verdicts on findings that other choices could change, and of the stable ones."""
     tried = pd.concat([table[table["stability"] != ""] for table in findings().values()])
     is_stable, is_curve = tried["stability"] == STABLE, tried["budgets"] != ""
+    curves, numbers = is_stable[is_curve], is_stable[~is_curve]
     return (
-        f"Of {len(tried)} settled verdicts, {is_stable.sum()} are stable: they stay with half of the settings, the Pareto set,"
-        f" or a seed or model left out ({(is_stable & is_curve).sum()} of {is_curve.sum()} about curves). The others count as"
-        " undecided."
+        f"Of {len(tried)} settled verdicts, {is_stable.sum()} are stable, and the others count as undecided. The"
+        f" {len(numbers)} about single numbers were computed again without each seed or model ({numbers.sum()} stay), the"
+        f" {len(curves)} about curves also with half of the settings and with the Pareto set ({curves.sum()} stay)."
     )
 
 

@@ -155,6 +155,17 @@ def test_touch_marks_copied_results_of_this_configuration_as_current(archived):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_what_no_step_of_this_configuration_makes_stops_a_run_before_any_work(archived):
+    touch(archived)
+    left = archived / f"results/{PROFILE}/char_lm/left.csv"
+    left.write_text("of a method that the configuration no longer has")
+    done = call(archived, "snakemake", "--cores", "1", "--forcerun", "claims", "--configfile", "changed.yaml")
+    left.unlink()
+    assert done.returncode != 0
+    assert f"results/{PROFILE}/char_lm/left.csv: does not belong to this configuration" in done.stdout + done.stderr
+    assert f"replicate prune results/{PROFILE}" in done.stdout + done.stderr
+
+
 def test_results_of_another_configuration_are_not_continued_in_another_checkout(archived):
     touch(archived)
     shutil.rmtree(archived / ".snakemake")

@@ -8,7 +8,9 @@ from worlds import judged_alone
 
 from replication.claims.comparison import leads
 from replication.claims.curves import curves
+from replication.claims.finding import Finding
 from replication.claims.rule import Rule
+from replication.claims.scores import over_seeds
 from replication.claims.stability import counted, stability
 from replication.config.budgets import Budgets
 from replication.results.budgets import budgets_of
@@ -79,6 +81,13 @@ def test_a_seed_that_changes_the_sign_is_named():
     compared = curves(table, table["score"].to_numpy()[None], 0.1, budgets_of(0.1, Budgets()))
     finding = leads(compared, ["a"], ["b"], ["1 x gold"])
     assert stability(Rule(">=", 0.0), finding, "holds").endswith("student seed 3 left out: fails")
+
+
+def test_a_model_that_changes_the_sign_of_a_mean_is_named_and_other_draws_stay():
+    """Means of models and of seeds in one finding; without the third model, its mean fails."""
+    finding = Finding([over_seeds("a", [-1.0, -1.0, 9.0], "model"), over_seeds("b", [1.0, 2.0, 3.0], "student seed")])
+    assert stability(Rule(">=", 0.0), finding, "holds") == "changes with model 3 left out: fails"
+    assert stability(Rule(">=", 0.0), Finding(finding.effects[1:]), "holds") == "stable"
 
 
 @pytest.mark.parametrize("verdict", ["holds", "fails", "depends on the budget"])
