@@ -222,9 +222,21 @@ def contrastive_loss(
     q, k = (chunks.vectors(projection(x), batch.lengths) for x in (batch.q, batch.k))
     queries, keys = q.flatten(0, 2), k.flatten(0, 2)
     first = edges.query // q.shape[2] * k.shape[2]  # of the keys of the query's head
-    chosen = queries.index_select(0, edges.query)
-    near, far = (
-        (chosen - keys.index_select(0, first + key)).square().sum(-1)
-        for key in (edges.positive, sample_negatives(edges, generator))
-    )
-    return LOSSES[loss](near, far, edges.query, len(queries), margin)
+    triplets = torch.stack([edges.query, first + edges.positive, first + sample_negatives(edges, generator)])
+    with torch.no_grad():
+        near, far = _squared_distances(queries, keys, triplets)
+    with torch.enable_grad():
+        value = LOSSES[loss](near.requires_grad_(), far, edges.query, len(queries), margin)
+        (slope,) = torch.autograd.grad(value, near)
+    # Both losses depend on `near - far`. Most triplets soon have no slope, so only the others go through the backward pass.
+    active = slope.nonzero()[:, 0]
+    near, far = _squared_distances(queries, keys, triplets[:, active])
+    linear = slope[active] @ (near - far)
+    return value.detach() + linear - linear.detach()
+
+
+def _squared_distances(queries: Tensor, keys: Tensor, triplets: Tensor) -> list[Tensor]:
+    """Return the squared distances of triplets ``[3, E]`` to their positive and to their negative key."""
+    query, *sides = triplets
+    chosen = queries.index_select(0, query)
+    return [(chosen - keys.index_select(0, side)).square().sum(-1) for side in sides]

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from sparselib.checks import SentenceLengths, checked_lengths, integer_at_least, one_of
 from sparselib.masks.global_tokens import sequence_globals
 from sparselib.masks.local import sliding_window
-from sparselib.masks.pattern import Pattern, to_dense, union
+from sparselib.masks.pattern import Pattern, entries, to_dense, union
 
 PAPER_LENGTHS = (1024, 3072, 4096)
 """Lengths for which the published BigBird code has a separate plan."""
@@ -183,7 +183,7 @@ def _sampled(plan: Plan, count: int, lengths: Tensor, heads: int, generator: Gen
 
     def attends(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         # As in `longformer`: positions past the longest sentence are padding.
-        return drawn[b, h, q_idx.clamp(max=longest - 1), kv_idx.clamp(max=longest - 1)]
+        return entries(drawn, b, h, q_idx.clamp(max=longest - 1), kv_idx.clamp(max=longest - 1))
 
     return attends
 
