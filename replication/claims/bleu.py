@@ -13,7 +13,7 @@ from replication.claims.comparison import leads, with_perturbed
 from replication.claims.configuration import budgets_in
 from replication.claims.curves import BASELINES, Curves, curves
 from replication.claims.finding import Finding, Test, in_every, registering
-from replication.claims.masked_lm import ROUTING
+from replication.claims.masked_lm import ROUTING, gold_share
 from replication.claims.scores import Units, bleu, correlation, effect, plain
 from replication.claims.settings import papers_own
 from replication.claims.translation import SPARSEFINDER, rank_correlation
@@ -28,8 +28,6 @@ from replication.results.settings import read_points
 LOW_SPARSITY = 0.5
 #: Fewer methods are not ranked.
 FEWEST_RANKED = 6
-#: Share of the full model's BLEU below which a model no longer translates.
-STILL_TRANSLATES = 0.5
 
 TESTS: dict[str, Test] = {}
 _claim = in_every(TESTS, "*-*")
@@ -47,13 +45,11 @@ def _points(folder: Path) -> tuple[pd.DataFrame, np.ndarray, Units | None]:
 
 
 def bleu_curves(folder: Path) -> tuple[Curves, dict[int, np.ndarray]]:
-    """Return the BLEU curves, without points that no longer translate, and the full model's BLEU ``[1 + R]`` by seed."""
+    """Return the BLEU curves, at the budgets of the recall sweep, and the full model's BLEU ``[1 + R]`` by seed."""
     table, scores, units = _points(folder)
     full = {row.seed: scores[:, place] for place, row in enumerate(table.itertuples()) if row.method == "full"}
-    least = STILL_TRANSLATES * table["seed"].map({seed: score[0] for seed, score in full.items()})
-    kept = (~table["method"].isin(["full", "gold graph"]) & (table["bleu"] >= least)).to_numpy()
-    kept = kept & table.index.isin(papers_own(table).index)
-    gold = 1 - table.loc[table["method"] == "full", "gold_sparsity"].mean()
+    kept = ~table["method"].isin(["full", "gold graph"]).to_numpy() & table.index.isin(papers_own(table).index)
+    gold = gold_share(folder)
     return curves(table[kept], scores[:, kept], gold, budgets_in(folder, gold), units), full
 
 
@@ -109,9 +105,8 @@ def _lost(compared: Curves, full: np.ndarray, names: list[str]) -> Finding:
 @_claim("mt-recall-and-bleu-agree")
 def mt_recall_and_bleu_agree(folder: Path, budgets: list[str]) -> Finding:
     """Rank-correlate recall and BLEU over the methods that are measured at a budget."""
-    table = read_replaced(folder)
-    gold = 1 - table.loc[table["method"] == "full", "gold_sparsity"].mean()
-    points = papers_own(table.query("method not in ['full', 'gold graph']")).reset_index(drop=True)
+    gold = gold_share(folder)
+    points = papers_own(read_replaced(folder).query("method not in ['full', 'gold graph']")).reset_index(drop=True)
     scores = [points[name].to_numpy()[None] for name in ("recall", "bleu")]
     of_scores = [curves(points, score, gold, budgets_in(folder, gold)) for score in scores]
     return with_perturbed(lambda recall, bleu: _agreement(recall, bleu, budgets), *of_scores)

@@ -60,9 +60,14 @@ def _length(folder: Path) -> int:
     return configuration(folder)["masked_lm"]["length"]
 
 
+def gold_share(folder: Path) -> float:
+    """Return the gold graph's share of the pairs in the recall sweep, of which all budgets of a model are multiples."""
+    return 1 - over_heads(read_sweep(folder))["gold_sparsity"].mean()
+
+
 def nats_curves(folder: Path) -> Curves:
     """Return the curves of negated nats of the papers' variants, at the budgets of recall."""
-    gold = 1 - over_heads(read_sweep(folder))["gold_sparsity"].mean()
+    gold = gold_share(folder)
     budgets = budgets_in(folder, gold)
     table = papers_own(read_replaced(folder).query("method not in ['full', 'gold graph']"))
     paths = listed_files(folder / "replaced", "losses_seed*.parquet")
