@@ -153,6 +153,7 @@ def fit_projection(
     epochs: int = 1,
     seed: int = 0,
     chunks: Chunks = TOKENS,
+    edges: dict[int, Edges] | None = None,
 ) -> tuple[Projection, list[float]]:
     """Learn the projections of one layer's heads with Adam (defaults: Table 5); return them and the loss of every step.
 
@@ -164,6 +165,7 @@ def fit_projection(
     margin, learning_rate, epochs : number
     seed : int, of the initial weights and of the negatives
     chunks : Chunks, whose vectors are contrasted; a pair is positive if any pair of their tokens is (section 6.1)
+    edges : dict, optional, which several epochs fill by a batch's number; pass it to fits of other seeds to the same batches
 
     Raises
     ------
@@ -183,10 +185,10 @@ def fit_projection(
         raise ValueError(f"`batches` must be readable {epochs} times, got an iterator; pass a list or a DataLoader")
     generator = torch.Generator().manual_seed(seed)
     weight, optimizer, losses = None, None, []
-    edges = {}  # by the batch's number, if there are several epochs to use them
+    edges = {} if edges is None else edges
     for _ in range(epochs):
         for number, batch in enumerate(batches):
-            if epochs > 1 and number not in edges:
+            if epochs > 1 and number not in edges:  # one epoch would keep what it does not use again
                 edges[number] = gold_edges(chunks.blocks(batch.gold), chunks.blocks(batch.visible))
             if weight is None:
                 # As in the reference code: torch's default for a convolution with fan-in D * R.

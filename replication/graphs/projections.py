@@ -7,6 +7,7 @@ from replication.files.storage import FormatError, read_tensors, write_tensors
 from replication.graphs.shards import LayerGraphs
 from sparselib.blocks.chunks import TOKENS, Chunks
 from sparselib.projections import Projection, fit_projection
+from sparselib.triplets import Edges
 
 KIND = "projection"
 #: Sequences per training step (Table 5).
@@ -14,7 +15,11 @@ BATCH_SIZE = 16
 
 
 def fit_layer_projection(
-    graphs: LayerGraphs, settings: dict[str, object], seed: int, chunks: Chunks = TOKENS
+    graphs: LayerGraphs,
+    settings: dict[str, object],
+    seed: int,
+    chunks: Chunks = TOKENS,
+    edges: dict[int, Edges] | None = None,
 ) -> tuple[Projection, list[float]]:
     """Train a projection on the graphs of a layer.
 
@@ -28,6 +33,8 @@ def fit_layer_projection(
         Seed of the training.
     chunks : Chunks
         Chunks to project; single tokens by default.
+    edges : dict, optional
+        Gold edges of the batches, which further seeds with the same chunks use again.
 
     Returns
     -------
@@ -38,7 +45,7 @@ def fit_layer_projection(
     """
     batches = graphs.batches(settings.get("batch_size", BATCH_SIZE))
     arguments = {name: value for name, value in settings.items() if name != "batch_size"}
-    return fit_projection(batches, seed=seed, chunks=chunks, **arguments)
+    return fit_projection(batches, seed=seed, chunks=chunks, edges=edges, **arguments)
 
 
 def save(path: str | Path, projection: Projection, **header: object) -> None:

@@ -22,9 +22,10 @@ def fit_blocks(config: ConfigFile) -> None:
     inputs(*(files.graphs("train", layer) for layer in range(section.layers)))
     for layer in range(section.layers):
         with open_graphs(files.graphs("train", layer)) as graphs:
+            edges = {size: {} for size in blocks.sizes}
             for size, seed in product(blocks.sizes, run.student_seeds):
                 chunks = Chunks(size, blocks.pooling)
-                projection, losses = projections.fit_layer_projection(graphs, settings, seed, chunks)
+                projection, losses = projections.fit_layer_projection(graphs, settings, seed, chunks, edges[size])
                 fitted = centroids.fit_block_layer(graphs, projection, chunks, list(blocks.clusters), points, seed)
                 header = {"block_size": size, "pooling": chunks.pooling, "seed": seed, "layer": graphs.header["layer"]}
                 path = files.block_student(size, seed, "projections", layer)

@@ -60,9 +60,10 @@ def project(task: GraphPlace, config: ConfigFile) -> None:
     paths = [files.graphs("train", layer) for layer in range(layers)]
     inputs(*paths)
     for path in paths:
+        edges = {}
         with open_graphs(path) as layer:
             for seed in run.student_seeds:
-                projection, losses = projections.fit_layer_projection(layer, settings, seed)
+                projection, losses = projections.fit_layer_projection(layer, settings, seed, edges=edges)
                 header = {"settings": settings, "seed": seed, "losses": losses, "layer": layer.header["layer"]}
                 projections.save(files.projections(seed) / path.name, projection, **header)
 

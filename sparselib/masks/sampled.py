@@ -174,10 +174,7 @@ def _sampled(plan: Plan, count: int, lengths: Tensor, heads: int, generator: Gen
     for length in lengths[lengths > 0].unique().tolist():
         keys = torch.zeros(heads, length, length, dtype=torch.bool)
         for start, end, share, allowed in plan(length, count):
-            # Per head and row, min(share, available) keys, uniform among the allowed ones.
-            ranks = torch.rand(heads, *allowed.shape, generator=generator).masked_fill_(~allowed, -1.0)
-            largest = ranks.topk(min(share, allowed.shape[-1])).indices
-            keys[..., start:end] = torch.zeros_like(ranks, dtype=torch.bool).scatter_(-1, largest, True) & allowed
+            keys[..., start:end] = _draw(allowed, share, heads, generator)
         drawn[(lengths == length).cpu(), :, :length, :length] = keys
     drawn = drawn.to(lengths.device)
 
@@ -186,6 +183,24 @@ def _sampled(plan: Plan, count: int, lengths: Tensor, heads: int, generator: Gen
         return entries(drawn, b, h, q_idx.clamp(max=longest - 1), kv_idx.clamp(max=longest - 1))
 
     return attends
+
+
+def _draw(allowed: Tensor, count: int, heads: int, generator: Generator) -> Tensor:
+    """Draw min(count, allowed ones) of each row's allowed columns ``Bool[n, m]``, uniformly, for each head: ``[H, n, m]``."""
+    # Floyd's algorithm (Bentley and Floyd 1987): the next draw is among one more rank than the last one, and if it was drawn
+    # before, it is that rank. Rows with fewer ranks than draws begin later, and so draw all of them.
+    rows, columns = allowed.shape
+    available = allowed.sum(-1, keepdim=True)
+    ranks = torch.full((rows, heads, count), -1)
+    for number in range(count):
+        largest = available - count + number
+        rank = (torch.rand(rows, heads, generator=generator, dtype=torch.float64) * (largest + 1)).long()
+        rank = torch.where((ranks == rank[..., None]).any(-1), largest, rank)
+        ranks[..., number] = rank.where(largest >= 0, columns)
+    # The columns of ranks are where the count of allowed ones passes them; no row has a rank as large as `columns`.
+    places = torch.searchsorted(allowed.cumsum(-1), ranks.flatten(1), right=True).view(ranks.shape)
+    drawn = torch.zeros(heads, rows, columns + 1, dtype=torch.bool)
+    return drawn.scatter_(-1, places.transpose(0, 1), True)[..., :columns]
 
 
 def _longest(lengths: Tensor) -> int:

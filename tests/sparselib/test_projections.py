@@ -77,9 +77,10 @@ def test_losses_equal_their_loops(margin):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("causal", [False, True])
-def test_loss_of_a_batch_is_that_of_its_triplets_distances(causal, loss):
+def test_loss_of_a_batch_is_that_of_its_triplets_distances_and_so_is_its_gradient(causal, loss):
     batch = batch_of([6, 3], causal=causal)
-    projection = Projection(torch.randn(2, 4, 2, generator=generator()), torch.zeros(2, 2))
+    weight = torch.randn(2, 4, 2, generator=generator()).requires_grad_()
+    projection = Projection(weight, torch.zeros(2, 2))
     q, k = projection(batch.q).double(), projection(batch.k).double()
     sides = [[], []]
     rows, *keys = sample_triplets(batch.gold, batch.visible, generator(3))
@@ -90,6 +91,8 @@ def test_loss_of_a_batch_is_that_of_its_triplets_distances(causal, loss):
     expected = LOSSES[loss](*map(torch.stack, sides), rows, 2 * 2 * 6, 1.0)
     found = contrastive_loss(projection, batch, loss=loss, margin=1.0, generator=generator(3))
     assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+    gradients = [torch.autograd.grad(value, weight)[0] for value in (found, expected)]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
 
 
 def test_the_loss_of_chunks_is_that_of_their_vectors_and_blocks():
@@ -212,6 +215,16 @@ def test_same_seed_same_projection_and_the_global_generator_untouched():
     assert losses == same
     assert not torch.equal(first.weight, other.weight)
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_gold_edges_kept_from_another_seed_change_nothing(monkeypatch):
+    batches, edges = [batch_of([6, 4, 5]), batch_of([3, 6])], {}
+    expected, losses = fit_projection(batches, dimension=3, epochs=2, seed=1)
+    fit_projection(batches, dimension=3, epochs=2, seed=0, edges=edges)
+    monkeypatch.setattr("sparselib.projections.gold_edges", None)  # not found again
+    found, same = fit_projection(batches, dimension=3, epochs=2, seed=1, edges=edges)
+    assert torch.equal(found.weight, expected.weight)
+    assert losses == same
 
 
 def test_the_bias_is_never_learned_and_nothing_needs_a_gradient():
