@@ -180,6 +180,8 @@ def head_grid(sweep: pd.DataFrame, gold: pd.DataFrame) -> Figure:
     figure, grid = plt.subplots(
         layers, heads, figsize=(TEXT, min(9.0, 1.25 * layers + 0.8)), sharex=True, sharey="row", squeeze=False
     )
+    for axes in grid.flat:
+        axes.set_autoscale_on(False)  # limits are set below; finding them anew for each of 600 curves takes ten seconds
     is_narrow = heads > 6
     sizes = {"markersize": 1.5, "linewidth": 0.7} if is_narrow else {"markersize": 3.0, "linewidth": 1.0}
     methods = styled(sweep["method"])
