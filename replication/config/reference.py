@@ -28,7 +28,8 @@ One YAML file is one *profile*. `snakemake` runs `demo.yaml`, and `snakemake --c
 | `paper-news.yaml` | News-Commentary, whose languages `paper.yaml` has already from another corpus; needs a GPU |
 | `paper-captions.yaml` | image captioning on COCO; needs a GPU |
 | `smoke.yaml` | everything, tiny, for CI |
-| `encoders/`, `further/` | encoders and a translator whose results are [stored](../reported/README.md) |
+
+`encoders/` and `further/` have profiles of [stored runs](../reported/README.md).
 
 Invalid settings stop the run before any job starts. All problems are listed, each with the full path of its key:
 

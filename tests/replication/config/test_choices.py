@@ -100,7 +100,7 @@ def test_choices_are_those_of_the_code():
     assert properties("BigBird")["random_scope"]["enum"] == list(RANDOM_SCOPES)
     assert properties("Factorised")["heads"]["enum"] == list(HEAD_COMBINATIONS)
     signature = inspect.signature(fit_projection).parameters
-    assert projection.keys() == signature.keys() - {"batches", "seed", "chunks"} | {
+    assert projection.keys() == signature.keys() - {"batches", "seed", "chunks", "edges"} | {
         "batch_size"
     }  # the size of those batches
     blocks = properties("Blocks")
