@@ -53,7 +53,7 @@ def hulls(points: pd.DataFrame, score: str, places: int | None = None) -> pd.Dat
     grid = np.geomspace(max(shares.min(), 1e-4), max(shares.max(), 2e-4), places or POINTS)
     grid = grid if places else np.unique([*grid, *shares[shares > 0]])
     # Of many points, few are on the hull.
-    grid = grid if len(grid) <= 3 * POINTS else np.geomspace(grid[0], grid[-1], 3 * POINTS)
+    grid = grid if len(grid) <= 2 * POINTS else np.geomspace(grid[0], grid[-1], 2 * POINTS)
     seeds = points.groupby("seed") if "seed" in points else [(0, points)]
     curves = {}
     for seed, rows in seeds:
