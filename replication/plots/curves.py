@@ -45,7 +45,9 @@ def tradeoff(
         # A point per setting, its mean over seeds: a point per seed would treble a figure's file.
         keys = [name for name in ("setting", "window") if name in every]
         means = every.groupby(keys)[["sparsity", score]].mean() if keys else every
-        axes.scatter(1 - means["sparsity"], shown(means[score]), s=2, color=method.color, alpha=0.15, linewidths=0)
+        faint = {"s": 2, "color": method.color, "alpha": 0.15, "linewidths": 0}
+        # As paths, hundreds of points would make most of the file.
+        axes.scatter(1 - means["sparsity"], shown(means[score]), rasterized=len(means) > 50, **faint)
         if len(every):
             draw_curve(axes, every, score, method, shown)
     mark_gold(axes, gold_share)
