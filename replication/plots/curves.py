@@ -45,9 +45,11 @@ def tradeoff(
         # A point per setting, its mean over seeds: a point per seed would treble a figure's file.
         keys = [name for name in ("setting", "window") if name in every]
         means = every.groupby(keys)[["sparsity", score]].mean() if keys else every
-        faint = {"s": 2, "color": method.color, "alpha": 0.15, "linewidths": 0}
-        # As paths, hundreds of points would make most of the file.
-        axes.scatter(1 - means["sparsity"], shown(means[score]), rasterized=len(means) > 50, **faint)
+        share, values = 1 - means["sparsity"].to_numpy(), shown(means[score].to_numpy())
+        # Of points within the width of one, one is drawn: hundreds of them would make most of the file.
+        places = np.stack([50 * np.log10(share.clip(min=1e-9)), 80 * values / np.ptp(values).clip(min=1e-9)]).round()
+        apart = np.unique(places, axis=1, return_index=True)[1]
+        axes.scatter(share[apart], values[apart], s=2, color=method.color, alpha=0.15, linewidths=0)
         if len(every):
             draw_curve(axes, every, score, method, shown)
     mark_gold(axes, gold_share)
