@@ -35,6 +35,7 @@ def _darby() -> list[list[str]]:
     return [
         _row(("darby", "darby-en-de"), "Darby's Bible, held-out chapters"),
         _row(("darby-near-gold",), "... another seed, 2,600 updates in place of 4,200"),
+        _row(("darby-budgets",), "... a third seed, 2,600 updates"),
         _row(("darby-softmax",), "... softmax in place of 1.5-entmax"),
     ]
 

@@ -23,7 +23,7 @@ def masked_lm() -> str:
 
 def translation() -> str:
     """Return the claims decided on Darby's verses and on Multi30k's short sentences."""
-    return decided(("darby", "darby-near-gold", "darby-en-de", "multi30k"), ("mt-",))
+    return decided(("darby", "darby-near-gold", "darby-budgets", "darby-en-de", "multi30k"), ("mt-",))
 
 
 def forms() -> str:
