@@ -123,8 +123,8 @@ def findings() -> str:
         ("In translation with twice as many pairs, distance recalls more than every baseline in each translator measured.",
          _differences(translators, DISTANCE, (ROUTING, *BASELINES), "2 x gold")),
         ("Neither distance nor k-means is on par with the full translator there.", lost_at_gold().removesuffix(".")),
-        ("Two predicted blocks beat 22 random ones only under softmax, with which no model was trained, and only in models"
-         " from scratch.", f"softmax: {_rows('blocks-two-beat-22-of-bigbird')}; the model's own entmax:"
+        ("Two predicted blocks beat 22 random ones only under softmax, with which no model was trained.",
+         f"softmax: {_rows('blocks-two-beat-22-of-bigbird')}; the model's own entmax:"
          f" {_rows('blocks-two-beat-22-of-bigbird-with-entmax')}"),
         ("Training with Top-8 does not help small translators.", _rows("est-top-8-beats-full")),
         ("Whether the first layers are the local ones differs between encoders: the first layer of MiniLM is the least local"
