@@ -20,7 +20,7 @@ STYLES = {
     "undecided": (GREY, "o"),
 }
 #: Letters of a claim in one line, height of a line in inches, and size of type.
-LETTERS, LINE, SIZE = 48, 0.142, 6
+LETTERS, LINE, SIZE = 48, 0.125, 6
 
 
 def forest(claims: pd.DataFrame) -> Figure:
