@@ -29,7 +29,7 @@ One YAML file is one *profile*. `snakemake` runs `demo.yaml`, and `snakemake --c
 | `paper-captions.yaml` | image captioning on COCO; needs a GPU |
 | `smoke.yaml` | everything, tiny, for CI |
 
-`encoders/` and `further/` have profiles of [stored runs](../reported/README.md).
+`encoders/` has profiles of [stored runs](../reported/README.md), and `further/` also some that have not been run to their end.
 
 Invalid settings stop the run before any job starts. All problems are listed, each with the full path of its key:
 

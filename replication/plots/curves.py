@@ -46,7 +46,7 @@ def tradeoff(
         keys = [name for name in ("setting", "window") if name in every]
         means = every.groupby(keys)[["sparsity", score]].mean() if keys else every
         share, values = 1 - means["sparsity"].to_numpy(), shown(means[score].to_numpy())
-        # Of points within the width of one, one is drawn: hundreds of them would make most of the file.
+        # Points that would cover each other are drawn once: hundreds of them would make most of the file.
         places = np.stack([50 * np.log10(share.clip(min=1e-9)), 80 * values / np.ptp(values).clip(min=1e-9)]).round()
         apart = np.unique(places, axis=1, return_index=True)[1]
         axes.scatter(share[apart], values[apart], s=2, color=method.color, alpha=0.15, linewidths=0)
