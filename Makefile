@@ -131,10 +131,12 @@ hashes: env  ## rewrite the hashes of the locked packages
 	grep -v '^torch==' requirements.lock | uv pip compile - --quiet --no-deps --universal --python-version 3.11 --generate-hashes --no-header --no-annotate >> requirements.hashed.partial
 	mv requirements.hashed.partial requirements.hashed
 
-# Rewrite the tables between markers in the READMEs, and the figures that compare runs, from the runs' files.
+# Rewrite the tables between markers in the READMEs, the figures that compare runs, and the index of the notebooks, from the runs'
+# files.
 tables: env  ## rewrite the tables of the READMEs
 	python workflow/scripts/tables.py
 	python workflow/scripts/figures.py
+	python workflow/scripts/index.py
 
 clean:  ## remove results, build and Snakemake's state, after a question
 	rm -rI results build .snakemake

@@ -7,14 +7,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from sparselib.checks import Lengths, integer_at_least, one_of
-from sparselib.predictors.buckets import Bucketed, membership
-from sparselib.predictors.inputs import Tokens, check_centroids, check_points, checked_inputs, matching_centroids
+from sparselib.checks import integer_at_least, one_of
+from sparselib.predictors.buckets import NumberedBuckets
+from sparselib.predictors.inputs import Tokens, check_centroids, check_points, matching_centroids
 from sparselib.predictors.protocol import Needs
 
 
 @dataclass(frozen=True, eq=False)
-class Clustering(Bucketed):
+class Clustering(NumberedBuckets):
     """Tokens in the clusters of their nearest centroids (Eqs. 8-9).
 
     Parameters
@@ -50,19 +50,22 @@ class Clustering(Bucketed):
             clusters = self.centroids.shape[1]
             raise ValueError(f"`top_k` must be in 1..{clusters}, the number of clusters, got {self.top_k}")
 
-    def assign(self, q: Tensor, k: Tensor, lengths: Lengths = None) -> tuple[Tensor, Tensor]:
-        queries, keys = checked_inputs(q, k, lengths)
-        return self._buckets(queries), self._buckets(keys)
+    @property
+    def _ways_share(self) -> bool:
+        return self.match == "intersection"
 
-    def _buckets(self, tokens: Tokens) -> Tensor:
+    @property
+    def _buckets_per_way(self) -> int:
+        return self.centroids.shape[1]
+
+    def _number(self, queries: Tokens, keys: Tokens) -> tuple[Tensor, Tensor]:
+        return self._nearest(queries), self._nearest(keys)
+
+    def _nearest(self, tokens: Tokens) -> Tensor:
         centroids = matching_centroids(self.centroids, tokens)
         # argmin ||x - c||² = argmax x.c - ||c||² / 2, because the token's norm is the same for every centroid.
         closeness = tokens.vectors @ centroids.mT - centroids.square().sum(-1)[:, None] / 2  # [B, H, N, C]
-        nearest = _best(closeness, self.top_k)
-        if self.match == "intersection":
-            return membership(nearest, centroids.shape[1], tokens.real)
-        rank = torch.arange(self.top_k, device=nearest.device)
-        return membership(nearest + centroids.shape[1] * rank, centroids.shape[1] * self.top_k, tokens.real)
+        return _best(closeness, self.top_k)
 
 
 def _best(scores: Tensor, count: int) -> Tensor:

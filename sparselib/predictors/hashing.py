@@ -63,9 +63,13 @@ class Hashing(NumberedBuckets):
         generator = torch.Generator().manual_seed(self.seed)
         shape = (q.shape[1], self.rounds, tokens.shape[-1], self.buckets // 2)
         rotations = torch.randn(shape, generator=generator).to(tokens)
-        rotated = torch.einsum("bhnd,hrdc->bhnrc", tokens, rotations)
+        # One head at a time, whose products stay in the cache.
+        numbers = torch.stack([self._hashed(*head) for head in zip(tokens.unbind(1), rotations, strict=True)], dim=1)
+        return numbers, numbers
+
+    def _hashed(self, tokens: Tensor, rotations: Tensor) -> Tensor:
+        """Return one head's buckets ``[B, N, rounds]``."""
+        rotated = torch.einsum("bnd,rdc->bnrc", tokens, rotations)
         # The largest of [xM; -xM] is where |xM| is largest. That needs half of the memory.
         largest = rotated.abs().argmax(-1, keepdim=True)
-        hashed = largest + self.buckets // 2 * (rotated.gather(-1, largest) < 0)
-        numbers = hashed.squeeze(-1)  # [B, H, N, rounds]
-        return numbers, numbers
+        return (largest + self.buckets // 2 * (rotated.gather(-1, largest) < 0)).squeeze(-1)

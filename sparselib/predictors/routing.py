@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
 from sparselib.checks import Lengths, integer_at_least, one_of
+from sparselib.masks.visible import visible_pairs
 from sparselib.predictors.buckets import Bucketed
 from sparselib.predictors.inputs import Tokens, check_centroids, check_points, checked_inputs, matching_centroids
 from sparselib.predictors.protocol import Needs
@@ -50,24 +51,44 @@ class Routing(Bucketed):
         queries, keys = checked_inputs(q, k, lengths)
         return self._buckets(queries), self._buckets(keys)
 
+    def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
+        if self.membership != "all" or self.width is not None:
+            return super().predict(q, k, lengths=lengths, causal=causal)
+        # C centroids pick (n / C)² pairs each, so all of them n² / C, while sharing a bucket takes n² C multiplications.
+        query, key = (self._picked(tokens) for tokens in checked_inputs(q, k, lengths))
+        queries, keys = q.shape[2], k.shape[2]
+        pairs = query[..., :, None] * (keys + 1) + key[..., None, :]  # [B, H, C, width, width]
+        picked = torch.zeros(*q.shape[:2], (queries + 1) * (keys + 1), dtype=torch.bool, device=q.device)
+        picked = picked.scatter_(-1, pairs.flatten(2), True).view(*q.shape[:2], queries + 1, keys + 1)
+        return picked[..., :-1, :-1] & visible_pairs(q.shape[0], queries, keys, lengths, causal, q.device)
+
     def _buckets(self, tokens: Tokens) -> Tensor:
+        picked, length = self._picked(tokens), tokens.vectors.shape[2]
+        members = torch.zeros(*picked.shape[:3], length + 1, dtype=torch.bool, device=picked.device)
+        members = members.scatter_(-1, picked, True)[..., :-1].mT  # [B, H, N, C]
+        return members if self.membership == "all" else members & (members.cumsum(-1) == 1)
+
+    def _picked(self, tokens: Tokens) -> Tensor:
+        """Return the tokens ``[B, H, C, width]`` that each centroid picks, and N in place of those that a sentence lacks."""
         centroids = matching_centroids(self.centroids, tokens)
         scores = centroids @ normalize(tokens.vectors, dim=-1).mT  # [B, H, C, N]
-        scores = scores.masked_fill(~tokens.real.mT, -torch.inf)
+        scores.masked_fill_(~tokens.real.mT, -torch.inf)
         lengths = tokens.real.sum(dim=2, keepdim=True)  # [B, 1, 1, 1]
         clusters = centroids.shape[1]
         width = (lengths + clusters - 1) // clusters if self.width is None else lengths.clamp(max=self.width)
-        members = _first_largest(scores, width).mT  # [B, H, N, C]
-        return members if self.membership == "all" else members & (members.cumsum(-1) == 1)
+        return _first_largest(scores, width)
 
 
 def _first_largest(scores: Tensor, width: Tensor) -> Tensor:
-    """Return where the `width` ``[B, 1, 1, 1]`` largest of `scores` ``[B, H, C, N]`` are, in less time than a stable sort."""
-    best = scores.topk(max(1, int(width.max()))).values
-    last = best.gather(-1, (width - 1).clamp_min(0).expand(*best.shape[:-1], 1))
-    above, tied = scores > last, scores == last
-    room = width - above.sum(dim=-1, keepdim=True)
-    return above | (tied & (tied.cumsum(dim=-1) <= room))
+    """Return the places ``[B, H, C, W]`` of the `width` ``[B, 1, 1, 1]`` largest of `scores`, and N where W is larger."""
+    most, length = int(width.max()), scores.shape[-1]
+    values, places = scores.topk(min(most + 1, length))
+    # topk may take any of equal scores. That matters where the last one that is taken equals the next.
+    ends = torch.cat([width - 1, width], dim=-1).clamp(0, values.shape[-1] - 1)
+    last, following = values.gather(-1, ends.expand(*values.shape[:-1], 2)).unbind(-1)
+    if ((last == following) & (0 < width[..., 0]) & (width[..., 0] < length)).any():
+        places = scores.sort(dim=-1, descending=True, stable=True).indices
+    return places[..., :most].masked_fill(torch.arange(most, device=scores.device) >= width, length)
 
 
 def fit_routing_centroids(points: Tensor, clusters: int, seed: int, decay: float = 0.999) -> Tensor:
