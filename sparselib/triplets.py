@@ -2,29 +2,27 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 
 class Edges(NamedTuple):
-    """Gold edges whose query has a negative, and what it takes to draw negatives: integers ``[E]``, but ``before`` ``[X]``.
+    """Gold edges whose query has a negative, and all negatives: integers ``[E]``, but ``keys`` ``[N]``.
 
     Parameters
     ----------
     query : the edge's row in B * H * Q
     positive : the edge's key
-    negatives : the number of negatives of its query
-    before : of each pair that is no negative, the negatives before it, as if each earlier row had ``keys`` of them
-    first : the number of such pairs in earlier rows
-    keys : int, the number of keys
+    first, negatives : where the query's negatives begin in ``keys``, and their number
+    keys : the negative keys of one row after the other
     """
 
     query: Tensor
     positive: Tensor
-    negatives: Tensor
-    before: Tensor
     first: Tensor
-    keys: int
+    negatives: Tensor
+    keys: Tensor
 
 
 def gold_edges(gold: Tensor, visible: Tensor) -> Edges:
@@ -42,17 +40,15 @@ def gold_edges(gold: Tensor, visible: Tensor) -> Edges:
     >>> edges.query, edges.positive
     (tensor([0]), tensor([0]))
     """
-    # The reference code also draws padding and future keys.
-    keys = gold.shape[-1]
-    query, positive = gold.flatten(0, 2).nonzero(as_tuple=True)
-    row, key = (gold | ~visible).flatten(0, 2).nonzero(as_tuple=True)
-    counts = torch.bincount(row, minlength=gold[..., 0].numel())
-    first = counts.cumsum(0) - counts
-    before = row * keys + key - (torch.arange(len(row), device=row.device) - first[row])
-    negatives = (keys - counts)[query]
-    kept = negatives > 0
-    query = query[kept]
-    return Edges(query, positive[kept], negatives[kept], before, first[query], keys)
+    # The reference code also draws padding and future keys. NumPy selects ten times as fast as PyTorch.
+    is_negative = (visible & ~gold).flatten(0, 2).numpy()
+    keys = is_negative.shape[-1]
+    key = np.arange(keys, dtype=np.int16 if keys < 2**15 else np.int32)
+    counts = is_negative.sum(-1)
+    query, positive = np.divmod(np.flatnonzero(gold.flatten(0, 2).numpy() & (counts > 0)[:, None]), keys)
+    first = counts.cumsum() - counts
+    columns = query, positive, first[query], counts[query], np.broadcast_to(key, is_negative.shape)[is_negative]
+    return Edges(*map(torch.from_numpy, columns))
 
 
 def sample_negatives(edges: Edges, generator: torch.Generator) -> Tensor:
@@ -65,7 +61,4 @@ def sample_negatives(edges: Edges, generator: torch.Generator) -> Tensor:
     tensor([1])
     """
     draw = torch.rand(len(edges.query), generator=generator, dtype=torch.float64)
-    rank = (draw * edges.negatives).int()
-    # The r-th negative comes after r others, and after the other pairs of its row with at most r negatives before them.
-    passed = torch.searchsorted(edges.before, edges.query * edges.keys + rank, right=True) - edges.first
-    return rank + passed
+    return edges.keys[edges.first + (draw * edges.negatives).long()].long()

@@ -76,7 +76,7 @@ class Counter:
         self._global_bits = pack(self._by_position)
 
     def count(self, bits: np.ndarray) -> Counts:
-        """Count one predicted graph, given as words ``[B, H, Q, words]`` of :func:`pack` or :func:`bucket_bits`."""
+        """Count one predicted graph, given as words ``[B, H, Q, words]`` of :func:`pack`."""
         predicted_only = bits & self._visible_bits
         covered = predicted_only | self._global_bits & self._visible_bits
         left_out = (~covered) & self._visible_bits
@@ -142,32 +142,6 @@ class Counter:
         return np.repeat(keyless[..., None], len(self.windows), axis=-1)
 
 
-def bucket_bits(query_buckets: Tensor, key_buckets: Tensor) -> np.ndarray:
-    """Return the graph of Eq. 6 as bits, without building a [Q, K] matrix.
-
-    Each query's row is the union of its buckets' key sets.
-
-    Parameters
-    ----------
-    query_buckets, key_buckets : Bool Tensor ``[B, H, Q, C]``, ``[B, H, K, C]``
-        Buckets of each query and key.
-
-    Returns
-    -------
-    ndarray
-        Words ``[B, H, Q, ceil(K / 64)]``.
-    """
-    sentences, heads, queries, buckets = query_buckets.shape
-    key_sets = _pack_columns(key_buckets).reshape(sentences * heads * buckets, -1)
-    row, bucket = np.divmod(np.flatnonzero(query_buckets.numpy()), buckets)
-    words = key_sets[row // queries * buckets + bucket]
-    bits = np.zeros((sentences * heads * queries, key_sets.shape[-1]), dtype=np.uint64)
-    if len(row):
-        starts = np.flatnonzero(np.diff(row, prepend=-1))
-        bits[row[starts]] = np.bitwise_or.reduceat(words, starts, axis=0)
-    return bits.reshape(sentences, heads, queries, -1)
-
-
 def pack(graph: Tensor) -> np.ndarray:
     """Pack a boolean tensor ``[..., K]`` into words ``[..., ceil(K / 64)]``, key j in bit j % 64 of word j // 64."""
     keys = graph.shape[-1]
@@ -176,21 +150,6 @@ def pack(graph: Tensor) -> np.ndarray:
     if missing:
         octets = np.pad(octets, [(0, 0)] * (octets.ndim - 1) + [(0, missing)])
     return np.ascontiguousarray(octets).view(np.uint64)
-
-
-def _pack_columns(graph: Tensor) -> np.ndarray:
-    """Pack a boolean tensor ``[..., K, C]`` into words ``[..., C, ceil(K / 64)]``.
-
-    It equals ``pack(graph.mT)``, but reads memory in order.
-    """
-    *batch, keys, columns = graph.shape
-    bits = np.zeros((*batch, -(-keys // WORD) * WORD, columns), np.uint8)
-    bits[..., :keys, :] = graph.numpy()
-    bits = bits.reshape(*batch, -1, 8, columns)
-    octets = bits[..., 0, :].copy()
-    for place in range(1, 8):
-        octets |= bits[..., place, :] << place
-    return np.ascontiguousarray(octets.swapaxes(-1, -2)).view(np.uint64)
 
 
 def _width_needed(offset: Tensor) -> Tensor:

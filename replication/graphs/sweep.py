@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from replication.graphs.counting import Counter, Counts, bucket_bits, pack
+from replication.graphs.counting import Counter, Counts, pack
 from replication.graphs.grids import Member
 from replication.graphs.shards import Batch, LayerGraphs
-from sparselib.predictors import Bucketed, Distance
+from sparselib.predictors import Distance
 from sparselib.projections import Projection
 
 MEASURES = ("recall", "sparsity", "precision", "exact", "keyless")
@@ -98,8 +98,6 @@ def count_family(
         inverse_order = np.argsort(order)
         return Counts(*(getattr(sorted_counts, field.name)[inverse_order] for field in fields(Counts)))
     (predictor,) = predictors
-    if isinstance(predictor, Bucketed):
-        return counter.count(bucket_bits(*predictor.assign(q, k, batch.lengths)))
     return counter.count(pack(predictor.predict(q, k, lengths=batch.lengths, causal=batch.causal)))
 
 

@@ -94,10 +94,12 @@ def fit_centroids(points: Sequence[Tensor], clusters: int, seed: int) -> Tensor:
     from sklearn.cluster import KMeans  # here, because the import takes a second and only fitting needs it
     from threadpoolctl import threadpool_limits
 
-    per_head = [torch.as_tensor(head).detach().cpu().float() for head in points]
+    # In float64, because scikit-learn converts float32 points for every distance that k-means++ computes.
+    per_head = [torch.as_tensor(head).detach().cpu().double() for head in points]
     for head in per_head:
         check_points(head, clusters)
     kmeans = KMeans(clusters, init="k-means++", n_init=3, max_iter=300, random_state=seed)
     # One OpenMP thread: several add partial sums in order of arrival, so the last bits would vary.
     with threadpool_limits(1, user_api="openmp"):
-        return torch.stack([torch.from_numpy(kmeans.fit(head.numpy()).cluster_centers_) for head in per_head])
+        centers = [torch.from_numpy(kmeans.fit(head.numpy()).cluster_centers_) for head in per_head]
+    return torch.stack(centers).float()

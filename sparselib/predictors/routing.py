@@ -86,9 +86,11 @@ def _first_largest(scores: Tensor, width: Tensor) -> Tensor:
     # topk may take any of equal scores. That matters where the last one that is taken equals the next.
     ends = torch.cat([width - 1, width], dim=-1).clamp(0, values.shape[-1] - 1)
     last, following = values.gather(-1, ends.expand(*values.shape[:-1], 2)).unbind(-1)
-    if ((last == following) & (0 < width[..., 0]) & (width[..., 0] < length)).any():
-        places = scores.sort(dim=-1, descending=True, stable=True).indices
-    return places[..., :most].masked_fill(torch.arange(most, device=scores.device) >= width, length)
+    tied = (last == following) & (0 < width[..., 0]) & (width[..., 0] < length)
+    places = places[..., :most]
+    if tied.any():
+        places[tied] = scores[tied].sort(dim=-1, descending=True, stable=True).indices[:, :most]
+    return places.masked_fill(torch.arange(most, device=scores.device) >= width, length)
 
 
 def fit_routing_centroids(points: Tensor, clusters: int, seed: int, decay: float = 0.999) -> Tensor:

@@ -5,13 +5,12 @@ import pytest
 import torch
 from drawing import drawn, drawn_mask
 
-from replication.graphs.counting import Counter, bucket_bits, pack
+from replication.graphs.counting import Counter, pack
 from replication.graphs.shards import Batch
 from sparselib.masks.combine import combine
 from sparselib.metrics import empty_rows, exact_fraction
 from sparselib.predictors import (
     BigBird,
-    Bucketed,
     Clustering,
     Distance,
     Hashing,
@@ -20,7 +19,6 @@ from sparselib.predictors import (
     Quantization,
     Routing,
     TopK,
-    share_a_bucket,
 )
 
 HEADS, PROJECTED = 2, 4
@@ -90,15 +88,6 @@ def test_a_predicted_graph(batch, global_tokens, name):
     assert_counts(counts, 0, one_window_at_a_time(batch, predicted, WINDOWS, global_tokens))
 
 
-@pytest.mark.parametrize("name", [name for name, made in PREDICTORS.items() if isinstance(made, Bucketed)])
-def test_a_graph_of_buckets_whatever_the_future_and_padding_share(batch, global_tokens, name):
-    q, k = batch.q[..., :PROJECTED], batch.k[..., :PROJECTED]
-    predictor = PREDICTORS[name]
-    predicted = predictor.predict(q, k, lengths=batch.lengths, causal=batch.causal)
-    counts = Counter(batch, WINDOWS, global_tokens).count(bucket_bits(*predictor.assign(q, k, batch.lengths)))
-    assert_counts(counts, 0, one_window_at_a_time(batch, predicted, WINDOWS, global_tokens))
-
-
 @pytest.mark.parametrize("limits", [[0.0, 0.5, 2.0, 10.0, 1e6], [3.0]])
 def test_every_threshold_of_a_distance(batch, global_tokens, limits):
     q, k = batch.q[..., :PROJECTED].contiguous(), batch.k[..., :PROJECTED].contiguous()
@@ -156,15 +145,6 @@ def test_packed_words_hold_key_j_in_bit_j(keys):
     for (i, j), row in zip(np.ndindex(2, 3), words.reshape(6, -1).tolist(), strict=True):
         bits = sum(word << 64 * number for number, word in enumerate(row))
         assert bits == sum(1 << key for key in range(keys) if graph[i, j, key])
-
-
-@pytest.mark.parametrize("density", [0.0, 0.05, 0.5])
-@pytest.mark.parametrize(("queries", "keys"), [(5, 5), (3, 64), (70, 65), (4, 130)])
-def test_bucket_bits_are_the_shared_buckets(queries, keys, density):
-    generator = torch.Generator().manual_seed(0)
-    ours = torch.rand(2, HEADS, queries, 6, generator=generator) < density
-    theirs = torch.rand(2, HEADS, keys, 6, generator=generator) < density
-    np.testing.assert_array_equal(bucket_bits(ours, theirs), pack(share_a_bucket(ours, theirs)))
 
 
 @pytest.mark.parametrize("windows", [[3, 1], [1, 1], [-1, 0]])
