@@ -68,7 +68,7 @@ class NumberedBuckets(Bucketed):
     def predict(self, q: Tensor, k: Tensor, *, lengths: Lengths = None, causal: bool = False) -> Tensor:
         numbers = [x.unbind(-1) for x in self._number(*checked_inputs(q, k, lengths))]
         ways = list(product(*numbers) if self._ways_share else zip(*numbers, strict=True))
-        # Measured with 512 tokens: eight buckets take as long as one comparison, and the first ones as three.
+        # With 512 tokens, the product over buckets takes as long as three comparisons, and one more for every eight buckets.
         if len(ways) > 3 + self._buckets_per_way // 8:
             return super().predict(q, k, lengths=lengths, causal=causal)
         compact = torch.int16 if self._buckets_per_way < 2**15 else torch.int32
